@@ -1,9 +1,9 @@
-// The one error type. Every refusal has a Reason, and each Reason has one row in kReasons: its wire name
-// (ErrorInfo.reason, metric label, berthctl output), its gRPC code and what the caller should do about it.
-// docs/errors.md is printed from this table. Wire names are never changed or reused.
+// The one error type. Every refusal has a Reason, and each Reason has one row in kReasons: its wire
+// name (ErrorInfo.reason, metric label, berthctl output), its gRPC code and what the caller should
+// do about it. docs/errors.md is printed from this table. Wire names are never changed or reused.
 //
-// A new Reason is added only when some caller would act differently on it; detail for people goes into
-// the message, which names the thing refused and the accepted form.
+// A new Reason is added only when some caller would act differently on it; detail for people goes
+// into the message, which names the thing refused and the accepted form.
 #pragma once
 
 #include <array>
@@ -86,13 +86,15 @@ inline constexpr std::array kReasons{
               "Correct the field that the message names; a retry cannot help."},
     ReasonRow{Reason::kInvalidConfig, "invalid_config", Code::kInvalidArgument,
               "Correct the key that the message names; --check-config prints what is accepted."},
-    ReasonRow{Reason::kUnsupportedVersion, "unsupported_version", Code::kFailedPrecondition,
-              "Upgrade the older side: this server speaks its own protocol version and the one before."},
+    ReasonRow{
+        Reason::kUnsupportedVersion, "unsupported_version", Code::kFailedPrecondition,
+        "Upgrade the older side: this server speaks its own protocol version and the one before."},
     ReasonRow{Reason::kUnknownNamespace, "unknown_namespace", Code::kNotFound,
               "Open the namespace, then retry."},
     ReasonRow{Reason::kUnknownSession, "unknown_session", Code::kNotFound,
               "Open a new session; the old one was closed or fenced."},
-    ReasonRow{Reason::kUnknownPool, "unknown_pool", Code::kNotFound, "Register the pool, then retry."},
+    ReasonRow{Reason::kUnknownPool, "unknown_pool", Code::kNotFound,
+              "Register the pool, then retry."},
     ReasonRow{Reason::kUnknownReplica, "unknown_replica", Code::kNotFound, "Treat it as a miss."},
     ReasonRow{Reason::kUnknownLease, "unknown_lease", Code::kNotFound,
               "Stop reading: nothing is protected under this lease."},
@@ -134,24 +136,28 @@ inline constexpr std::array kReasons{
     ReasonRow{Reason::kQueueFull, "queue_full", Code::kResourceExhausted,
               "The server has more queued than it may; back off and retry."},
     ReasonRow{Reason::kStoreDegraded, "store_degraded", Code::kUnavailable,
-              "The state directory cannot be written; free space or repair it, the server goes on by itself."},
+              "The state directory cannot be written; free space or repair it, the server goes on "
+              "by itself."},
     ReasonRow{Reason::kStoreIncompatible, "store_incompatible", Code::kFailedPrecondition,
               "The store was written by a newer berthd; run that version or restore a backup."},
     ReasonRow{Reason::kStoreLocked, "store_locked", Code::kFailedPrecondition,
               "Another berthd holds this state directory; stop it or use another directory."},
-    ReasonRow{Reason::kStoreCorrupt, "store_corrupt", Code::kDataLoss,
-              "The store does not read back as written; restore a backup or start an empty directory."},
+    ReasonRow{
+        Reason::kStoreCorrupt, "store_corrupt", Code::kDataLoss,
+        "The store does not read back as written; restore a backup or start an empty directory."},
     ReasonRow{Reason::kUnavailable, "unavailable", Code::kUnavailable,
               "Treat it as a miss; retry with back-off."},
     ReasonRow{Reason::kDeadlineExceeded, "deadline_exceeded", Code::kDeadlineExceeded,
               "The outcome is unknown; retry the same operation number or resolve it."},
-    ReasonRow{Reason::kRejoin, "rejoin", Code::kAborted,
-              "The worker restarted; drop its mappings, join again, and treat what was held as a miss."},
+    ReasonRow{
+        Reason::kRejoin, "rejoin", Code::kAborted,
+        "The worker restarted; drop its mappings, join again, and treat what was held as a miss."},
     ReasonRow{Reason::kCancelled, "cancelled", Code::kCancelled,
               "The server asked for this to stop; abort or release it and go on."},
     ReasonRow{Reason::kIoError, "io_error", Code::kUnavailable,
               "The medium or the operating system refused; the message holds what it said."},
-    ReasonRow{Reason::kInternal, "internal", Code::kInternal, "A bug in Berth; report it with the log."},
+    ReasonRow{Reason::kInternal, "internal", Code::kInternal,
+              "A bug in Berth; report it with the log."},
 };
 
 namespace detail {

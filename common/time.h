@@ -1,5 +1,5 @@
-// Instants and durations of Berth's logical time, in milliseconds. Pure code receives a Time and never
-// asks for one; only a Clock (common/clock.h) makes them. Never wall-clock time.
+// Instants and durations of Berth's logical time, in milliseconds. Pure code receives a Time and
+// never asks for one; only a Clock (common/clock.h) makes them. Never wall-clock time.
 #pragma once
 
 #include <compare>

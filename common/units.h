@@ -1,9 +1,10 @@
-// Sizes and durations as people write them, and back. Used by config files, command lines and views, so
-// that every place accepts exactly the same forms and refuses everything else with the same words.
+// Sizes and durations as people write them, and back. Used by config files, command lines and
+// views, so that every place accepts exactly the same forms and refuses everything else with the
+// same words.
 //
 // Sizes: a whole number with an optional binary unit and nothing else: "4096", "64KiB", "2GiB"
-// (KiB MiB GiB TiB; upper- and lower-case as written here). No fractions, signs, spaces, decimal units.
-// Durations: a whole number with a unit: "250ms", "10s", "5min", "2h".
+// (KiB MiB GiB TiB; upper- and lower-case as written here). No fractions, signs, spaces, decimal
+// units. Durations: a whole number with a unit: "250ms", "10s", "5min", "2h".
 #pragma once
 
 #include <cstdint>
