@@ -121,6 +121,16 @@ TEST_CASE("each getter names what it accepts when the kind is wrong", "[common][
         "berthd.toml:1: key = a list: too many tables; accepted: at most 2");
 }
 
+TEST_CASE("a value that looks like the end of a value does not confuse the report",
+          "[common][config]") {
+  const Config config = config_of("key = '1\": 2'\n");
+  config.root().duration("key", seconds(1));
+  CHECK(
+      mistakes_of(config) ==
+      "berthd.toml:1: key = \"1\\\": 2\": not a duration; accepted: a whole number with ms, s, min "
+      "or h, e.g. \"10s\"");
+}
+
 TEST_CASE("a missing key is reported at its table", "[common][config]") {
   const Config config = config_of("\n[[pool]]\nmedium = \"cpu\"\n");
   ConfigTable pool = config.root().tables("pool", 8).at(0);
