@@ -56,10 +56,9 @@ class ExtentMap {
   using ByFirst = absl::btree_map<uint64_t, uint64_t>;
 
   void insert(uint64_t first, uint64_t length);
-  void erase(ByFirst::iterator run);
-  // The free run that covers all these pages, or end().
-  ByFirst::iterator covering(uint64_t first, uint64_t pages);
-  bool touches_free(uint64_t first, uint64_t pages) const;
+  void erase(ByFirst::const_iterator run);
+  // The free run with the greatest first page that is at most `page`, or end().
+  ByFirst::const_iterator at_or_before(uint64_t page) const;
   bool is_inside(uint64_t first, uint64_t pages) const;
 
   uint64_t page_count_;
