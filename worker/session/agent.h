@@ -1,0 +1,144 @@
+// The agent: a worker's conversation with berthd and with the engines that joined it, as a
+// deterministic state machine over the ledger. It decides everything that correctness hangs on and
+// does nothing itself: an input goes in with its `now`, actions come out.
+//
+//   waiting ─▶ opening (OpenSession) ─▶ reattaching (ledger, verdicts) ─▶ linking ─▶ attached
+//      ▲  └────────── session known ──────────▲                                        │
+//      └── back-off with jitter ◀── any failure, silence, a newer incarnation ◀────────┘
+//      draining: the server does not know this session, or is another store. Nothing is offered;
+//      clients are told to rejoin; once nothing is held any more, a new session is opened.
+//
+// While it is not attached, probes and loads miss, stores are skipped, at once; finished stores and
+// everything that gives something back are kept and go on after the re-attach. Link messages may be
+// lost, doubled and reordered in any way; those of one Reattach stream arrive once and in order, or
+// the stream breaks. Answers of BeginStore, FinishStore and Load are remembered per client until
+// its low-water mark passes them, so a retry gets the same spans.
+//
+// Pure: no clock, threads, I/O, gRPC or chance. One caller at a time. The ledger is the caller's
+// and outlives the agent; nobody else changes it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/v1/directory.pb.h"
+#include "berth/v1/worker.pb.h"
+#include "common/error.h"
+#include "common/ids.h"
+#include "common/time.h"
+#include "worker/pool/ledger.h"
+#include "worker/session/actions.h"
+
+namespace berth::worker {
+
+inline constexpr uint32_t kProtocolNewest = 1;
+inline constexpr uint32_t kProtocolOldest = 1;
+
+struct AgentPool {
+  v1::PoolSpec spec;
+  uint64_t map_bytes = 0;  // what an importer maps from offset 0
+};
+
+struct AgentOptions {
+  std::string worker_name;
+  std::string node;
+  std::string boot_id;          // 16 bytes
+  std::string request_token;    // 16 random bytes: makes a repeated OpenSession one session
+  uint64_t process = 0;         // random, names this process: the worker_incarnation of engines
+  uint64_t host_memory_bytes = 0;
+  std::vector<AgentPool> pools;
+  std::vector<std::string> write_order;  // pool names; empty: as configured
+  uint64_t seed = 0;                     // of the back-off's jitter
+
+  size_t clients_max = 64;          // attached, and as many more that wait to be
+  size_t requests_max = 8192;       // on their way to berthd; more: unavailable
+  size_t waiters_per_operation_max = 8;  // calls that wait for one operation
+  Duration retry_after = seconds(2);     // an unanswered request is sent again
+  Duration probe_within = seconds(2);    // then a probe is a miss
+  Duration attach_within = seconds(30);  // silence of one step of attaching: start over
+  Duration backoff_min = milliseconds(50);
+  Duration backoff_max = seconds(2);
+  Duration life_test_every = milliseconds(200);
+  size_t reattach_chunk_max = 4096;  // the protocol's bound
+  size_t reattach_window = 4;        // chunks sent and not yet judged
+};
+
+struct AgentState;
+
+class Agent {
+ public:
+  Agent(AgentOptions options, pool::Ledger& ledger);
+  ~Agent();
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  // What the inputs so far led to, in order. Take them after every input.
+  std::vector<Action> take_actions();
+
+  // ---- Time ----
+  // Call it first, then at least every 50 ms or so.
+  void tick(Time now);
+  // From now on every new store is skipped and every load misses; what is open goes on.
+  void stop(Time now);
+  // No client holds anything and nothing waits to be said: a stop can end now.
+  bool is_idle() const;
+
+  // ---- From berthd ----
+  void session_opened(ConnectionId connection, const Result<v1::OpenSessionResponse>& answer,
+                      Time now);
+  void reattach_received(ConnectionId connection, const v1::ReattachResponse& message, Time now);
+  void link_received(ConnectionId connection, const v1::LinkResponse& message, Time now);
+  // The stream or call ended, or could not be made.
+  void connection_failed(ConnectionId connection, const Error& error, Time now);
+
+  // ---- Clients ----
+  struct Join {
+    JoinId join;
+    v1::JoinHello hello;
+    std::string life_name;      // the lock is taken already, its descriptor not yet passed
+    std::string request_token;  // 16 random bytes
+    std::string ticket;         // 16 random bytes
+  };
+  // Waits until attached, then answers with Welcome or EndJoin.
+  void client_joined(Join join, Time now);
+  void client_mapped(JoinId join, Time now);
+  void client_poisoned(JoinId join, OperationNumber operation, Time now);
+  // The stream ended: a reason to look at the life lock, never proof.
+  void client_stream_ended(JoinId join, Time now);
+  // Something else hints at its death (descriptor socket closed, pidfd readable).
+  void client_suspected(SessionId client, Time now);
+  enum class Life : uint8_t { kFree, kHeld };
+  void life_tested(std::string_view life_name, Life life, Time now);
+
+  // ---- Calls of engines: each is answered once ----
+  void open_namespace(CallId call, const v1::WorkerOpenNamespaceRequest& request, Time now);
+  void probe(CallId call, const v1::WorkerProbeRequest& request, Time now);
+  void begin_store(CallId call, const v1::BeginStoreRequest& request, Time now);
+  // Answered with COMMIT_CODE_UNAVAILABLE at `answer_by`; the commit goes on all the same.
+  void finish_store(CallId call, const v1::FinishStoreRequest& request, Time answer_by, Time now);
+  void abort_store(CallId call, const v1::AbortStoreRequest& request, Time now);
+  void load(CallId call, const v1::LoadRequest& request, Time now);
+  void wait(CallId call, const v1::WaitRequest& request, Time now);
+  void renew(CallId call, const v1::WorkerRenewRequest& request, Time now);
+  void release(CallId call, const v1::WorkerReleaseRequest& request, Time now);
+  void leave(CallId call, const v1::LeaveRequest& request, Time now);
+  // The engine no longer waits (its deadline, its death): drop the call.
+  void call_ended(CallId call);
+
+  // ---- Views ----
+  bool is_attached() const;
+  // "attached", "waiting", ...: for status lines.
+  std::string_view stage_name() const;
+  size_t client_count() const;
+  std::vector<SessionId> clients() const;
+  // The first broken invariant as a sentence; empty when all hold. O(everything).
+  std::string check_invariants() const;
+
+ private:
+  std::unique_ptr<AgentState> state_;
+};
+
+}  // namespace berth::worker
