@@ -1,0 +1,121 @@
+// Pool mappings and the order in which a join's memory goes away.
+#include "worker/client/mapping.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <memory>
+
+namespace berth::client {
+namespace {
+
+constexpr uint64_t kPoolBytes = 64 << 10;
+
+UniqueFd make_memory(uint64_t size_bytes) {
+  UniqueFd fd(::memfd_create("berth-test-pool", MFD_CLOEXEC));
+  REQUIRE(fd.valid());
+  REQUIRE(::ftruncate(fd.get(), static_cast<off_t>(size_bytes)) == 0);
+  return fd;
+}
+
+// A locked life file, and a second description of it that can test the lock.
+struct LifeFile {
+  LifeFile() {
+    char path[] = "/tmp/berth-life-XXXXXX";
+    held.reset(::mkostemp(path, O_CLOEXEC));
+    tester.reset(::open(path, O_RDWR | O_CLOEXEC));
+    ::unlink(path);
+    REQUIRE(::flock(held.get(), LOCK_EX | LOCK_NB) == 0);
+  }
+  bool is_free() const {
+    const bool taken = ::flock(tester.get(), LOCK_EX | LOCK_NB) == 0;
+    if (taken) ::flock(tester.get(), LOCK_UN);
+    return taken;
+  }
+  UniqueFd held;
+  UniqueFd tester;
+};
+
+PoolMaps map_one(UniqueFd life, const UniqueFd& memory, bool writable) {
+  const std::vector<PoolAnnouncement> pools{{PoolId(3), "cpu", kPoolBytes, writable}};
+  std::vector<UniqueFd> descriptors;
+  descriptors.emplace_back(::dup(memory.get()));
+  auto maps = PoolMaps::map(std::move(life), pools, descriptors);
+  REQUIRE(maps);
+  return std::move(*maps);
+}
+
+TEST_CASE("bytes written through a mapping are the pool's bytes", "[client][mapping]") {
+  const UniqueFd memory = make_memory(kPoolBytes);
+  const PoolMaps maps = map_one(UniqueFd(), memory, true);
+  const std::span<std::byte> run = maps.writable(PoolId(3), 4096, 5);
+  REQUIRE(run.size() == 5);
+  std::memcpy(run.data(), "berth", 5);
+  char seen[5];
+  REQUIRE(::pread(memory.get(), seen, 5, 4096) == 5);
+  CHECK(std::memcmp(seen, "berth", 5) == 0);
+}
+
+TEST_CASE("a run outside of its pool, or in another pool, resolves to nothing",
+          "[client][mapping]") {
+  const UniqueFd memory = make_memory(kPoolBytes);
+  const PoolMaps maps = map_one(UniqueFd(), memory, true);
+  CHECK(maps.readable(PoolId(3), 0, kPoolBytes).size() == kPoolBytes);
+  CHECK(maps.readable(PoolId(3), 1, kPoolBytes).empty());
+  CHECK(maps.readable(PoolId(3), kPoolBytes + 1, 1).empty());
+  CHECK(maps.readable(PoolId(3), ~uint64_t{0}, 4096).empty());
+  CHECK(maps.readable(PoolId(3), 4096, ~uint64_t{0}).empty());
+  CHECK(maps.readable(PoolId(4), 0, 1).empty());
+}
+
+TEST_CASE("a pool that may not be written gives no writable run", "[client][mapping]") {
+  const UniqueFd memory = make_memory(kPoolBytes);
+  const PoolMaps maps = map_one(UniqueFd(), memory, false);
+  CHECK(maps.writable(PoolId(3), 0, 16).empty());
+  CHECK(maps.readable(PoolId(3), 0, 16).size() == 16);
+}
+
+TEST_CASE("the life lock is held as long as somebody holds the mapping", "[client][mapping]") {
+  LifeFile life;
+  const UniqueFd memory = make_memory(kPoolBytes);
+  auto of_join = std::make_shared<PoolMaps>(map_one(std::move(life.held), memory, true));
+  std::shared_ptr<PoolMaps> of_handle = of_join;
+  const std::span<const std::byte> read = of_handle->readable(PoolId(3), 0, 16);
+  of_join.reset();
+  CHECK_FALSE(life.is_free());
+  CHECK(read[0] == std::byte{0});  // still mapped: would fault otherwise
+  of_handle.reset();
+  CHECK(life.is_free());
+}
+
+TEST_CASE("a forked child has no mapping of the pool", "[client][mapping]") {
+  const UniqueFd memory = make_memory(kPoolBytes);
+  const PoolMaps maps = map_one(UniqueFd(), memory, true);
+  void* address = maps.writable(PoolId(3), 0, 1).data();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    unsigned char resident;
+    ::_exit(::mincore(address, 1, &resident) == 0 ? 1 : 0);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("a pool whose descriptor cannot be mapped is an error that names it",
+          "[client][mapping]") {
+  const std::vector<PoolAnnouncement> pools{{PoolId(3), "cpu-0", kPoolBytes, true}};
+  std::vector<UniqueFd> descriptors(1);
+  const auto maps = PoolMaps::map(UniqueFd(), pools, descriptors);
+  REQUIRE_FALSE(maps);
+  CHECK(maps.error().reason == Reason::kIoError);
+  CHECK(maps.error().message.find("cpu-0") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth::client

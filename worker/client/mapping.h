@@ -1,0 +1,66 @@
+// The memory of one join: the life lock's descriptor and a mapping for each pool of the worker.
+// Shared by every store and load that has spans in it, so the last of them unmaps it: a worker
+// restart never takes memory away under a reader. The life lock is closed after the last pool is
+// unmapped, because its closing is the proof that this process maps nothing any more.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "common/ids.h"
+#include "common/unique_fd.h"
+
+namespace berth::client {
+
+// What the worker says about one of its pools.
+struct PoolAnnouncement {
+  PoolId pool;
+  std::string name;
+  uint64_t map_bytes = 0;  // from offset 0
+  bool writable = false;
+};
+
+class PoolMapping {
+ public:
+  // Maps shared, not inherited by children of fork(). The descriptor can be closed afterwards.
+  // Errors: kIoError naming the pool.
+  static Result<PoolMapping> map(const PoolAnnouncement& pool, int fd);
+  PoolMapping(PoolMapping&& other) noexcept;
+  PoolMapping& operator=(PoolMapping&&) = delete;
+  ~PoolMapping();
+
+  PoolId pool() const { return pool_; }
+  bool is_writable() const { return writable_; }
+  // Empty when the run does not lie inside the mapping.
+  std::span<std::byte> resolve(uint64_t offset, uint64_t size_bytes) const;
+
+ private:
+  PoolMapping(const PoolAnnouncement& pool, std::span<std::byte> memory);
+
+  PoolId pool_;
+  bool writable_;
+  std::span<std::byte> memory_;
+};
+
+class PoolMaps {
+ public:
+  // `descriptors` are the pools' in the order of `pools`. Errors: kIoError; nothing stays mapped.
+  static Result<PoolMaps> map(UniqueFd life, const std::vector<PoolAnnouncement>& pools,
+                              std::span<const UniqueFd> descriptors);
+
+  std::span<const std::byte> readable(PoolId pool, uint64_t offset, uint64_t size_bytes) const;
+  std::span<std::byte> writable(PoolId pool, uint64_t offset, uint64_t size_bytes) const;
+
+ private:
+  PoolMaps() = default;
+  const PoolMapping* find(PoolId pool) const;
+
+  UniqueFd life_;  // before the mappings: members are destroyed from the last to the first
+  std::vector<PoolMapping> pools_;
+};
+
+}  // namespace berth::client
