@@ -1,0 +1,271 @@
+#include "server/directory/directory.h"
+
+#include "common/check.h"
+
+namespace berth {
+
+// ---- install ---------------------------------------------------------------------------------------------
+
+void Directory::install(const std::vector<Mutation>& mutations) {
+  for (const Mutation& mutation : mutations) install(mutation);
+}
+
+void Directory::install(const Mutation& mutation) {
+  if (std::holds_alternative<Forgotten>(mutation.value)) {
+    forget(mutation.key);
+    return;
+  }
+  std::visit(
+      [this](const auto& record) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(record)>, Forgotten>) change(record);
+      },
+      mutation.value);
+}
+
+void Directory::change(const Namespace& n) {
+  namespaces_[n.id] = n;
+  namespace_names_[n.spec.name] = n.id;
+  namespace_fingerprints_[n.fingerprint] = n.id;
+}
+
+void Directory::change(const Session& s) {
+  if (const Session* old = find<Session>(s.id)) clients_by_worker_.erase({old->worker, s.id});
+  sessions_[s.id] = s;
+  if (s.role == Role::kWorker) worker_names_[s.name] = s.id;
+  else clients_by_worker_.insert({s.worker, s.id});
+}
+
+void Directory::change(const Pool& p) {
+  if (const PoolEntry* old = find_pool(p.id)) pools_by_owner_.erase({old->pool.owner, p.id});
+  pools_[p.id].pool = p;
+  pools_by_owner_.insert({p.owner, p.id});
+}
+
+void Directory::change(const Replica& r) {
+  uint32_t slot = replicas_.slot_of(r.id);
+  PoolEntry& entry = pool_entry(r.pool);
+  if (slot == ReplicaTable::kNone) {
+    slot = replicas_.insert(r, entry.head);
+  } else {
+    account(replicas_.at(slot).replica, -1);
+    replicas_.at(slot).replica = r;
+  }
+  account(r, +1);
+  if (r.state == ReplicaState::kRetiring) entry.retiring.insert(r.id);
+  else entry.retiring.erase(r.id);
+}
+
+void Directory::change(const Reservation& r) {
+  if (const Reservation* old = find<Reservation>(r.first)) reservation_deadlines_.erase({old->deadline, r.first});
+  else ++session_usage_[r.session].reservations;
+  reservations_[r.first] = r;
+  reservations_by_session_.insert({r.session, r.first});
+  // An overdue reservation was asked for already; it waits for its answer, not for another deadline.
+  if (!r.quarantined) reservation_deadlines_.insert({r.deadline, r.first});
+}
+
+void Directory::change(const Lease& l) {
+  if (const Lease* old = find<Lease>(l.id)) {
+    lease_deadlines_.erase({old->expires, l.id});
+  } else {
+    ++session_usage_[l.session].leases;
+    count_lease(l, +1);
+  }
+  leases_[l.id] = l;
+  leases_by_session_.insert({l.session, l.id});
+  if (!l.revoking) lease_deadlines_.insert({l.expires, l.id});
+}
+
+void Directory::change(const Operation& o) {
+  const auto [it, is_new] = operations_.insert_or_assign({o.session, o.number}, o);
+  if (is_new) ++session_usage_[o.session].operations;
+}
+
+void Directory::change(const SeenReplica& s) {
+  const uint32_t slot = replicas_.slot_of(s.replica);
+  if (slot != ReplicaTable::kNone) replicas_.at(slot).seen = s.incarnation;
+}
+
+// ---- forget -----------------------------------------------------------------------------------------------
+
+void Directory::forget(const RecordKey& key) {
+  switch (key.kind) {
+    case RecordKind::kMeta: BERTH_CHECK(false, "the store header is never forgotten"); break;
+    case RecordKind::kNamespace: forget_namespace(NamespaceId(key.first)); break;
+    case RecordKind::kSession: forget_session(SessionId(key.first)); break;
+    case RecordKind::kPool: forget_pool(PoolId(key.first)); break;
+    case RecordKind::kReplica: forget_replica(ReplicaId(key.first)); break;
+    case RecordKind::kReservation: forget_reservation(ReplicaId(key.first)); break;
+    case RecordKind::kLease: forget_lease(LeaseId(key.first)); break;
+    case RecordKind::kOperation: forget_operation({SessionId(key.first), key.second}); break;
+    case RecordKind::kJob: jobs_.erase(JobId(key.first)); break;
+    case RecordKind::kPresence: presence_.erase(SessionId(key.first)); break;
+    case RecordKind::kPoolReport: reports_.erase(PoolId(key.first)); break;
+    case RecordKind::kSeenReplica: break;
+    case RecordKind::kSeenLease: seen_leases_.erase(LeaseId(key.first)); break;
+  }
+}
+
+void Directory::forget_namespace(NamespaceId id) {
+  const auto it = namespaces_.find(id);
+  if (it == namespaces_.end()) return;
+  namespace_names_.erase(it->second.spec.name);
+  namespace_fingerprints_.erase(it->second.fingerprint);
+  namespaces_.erase(it);
+}
+
+void Directory::forget_session(SessionId id) {
+  const auto it = sessions_.find(id);
+  if (it == sessions_.end()) return;
+  const Session& s = it->second;
+  clients_by_worker_.erase({s.worker, id});
+  // The name may belong to the successor already.
+  if (const auto name = worker_names_.find(s.name); name != worker_names_.end() && name->second == id)
+    worker_names_.erase(name);
+  sessions_.erase(it);
+  presence_.erase(id);
+  session_usage_.erase(id);
+}
+
+void Directory::forget_pool(PoolId id) {
+  const auto it = pools_.find(id);
+  if (it == pools_.end()) return;
+  BERTH_CHECK(it->second.head == ReplicaTable::kNone, "a pool is forgotten only when it is empty");
+  pools_by_owner_.erase({it->second.pool.owner, id});
+  reports_.erase(id);
+  pools_.erase(it);
+}
+
+void Directory::forget_replica(ReplicaId id) {
+  const uint32_t slot = replicas_.slot_of(id);
+  if (slot == ReplicaTable::kNone) return;
+  const ReplicaSlot& s = replicas_.at(slot);
+  PoolEntry& entry = pool_entry(s.replica.pool);
+  account(s.replica, -1);
+  if (s.lease_count > 0) --entry.leased_replicas;
+  entry.retiring.erase(id);
+  replicas_.erase(slot, entry.head);
+}
+
+void Directory::forget_reservation(ReplicaId first) {
+  const auto it = reservations_.find(first);
+  if (it == reservations_.end()) return;
+  --session_usage_[it->second.session].reservations;
+  reservation_deadlines_.erase({it->second.deadline, first});
+  reservations_by_session_.erase({it->second.session, first});
+  reservations_.erase(it);
+}
+
+void Directory::forget_lease(LeaseId id) {
+  const auto it = leases_.find(id);
+  if (it == leases_.end()) return;
+  --session_usage_[it->second.session].leases;
+  count_lease(it->second, -1);
+  lease_deadlines_.erase({it->second.expires, id});
+  leases_by_session_.erase({it->second.session, id});
+  leases_.erase(it);
+  seen_leases_.erase(id);
+}
+
+void Directory::forget_operation(OperationKey key) {
+  if (operations_.erase(key) > 0) --session_usage_[key.session].operations;
+}
+
+// ---- what follows -----------------------------------------------------------------------------------------
+
+void Directory::account(const Replica& replica, int sign) {
+  PoolEntry& entry = pool_entry(replica.pool);
+  entry.usage += usage_of(replica, entry.pool, sign);
+  namespace_usage_[replica.key.namespace_id()] += namespace_usage_of(replica, entry.pool, sign);
+}
+
+void Directory::count_lease(const Lease& lease, int sign) {
+  for (const ReplicaId id : lease.replicas) {
+    const uint32_t slot = replicas_.slot_of(id);
+    if (slot == ReplicaTable::kNone) continue;  // proven gone with its memory while the lease was held
+    ReplicaSlot& s = replicas_.at(slot);
+    PoolEntry& entry = pool_entry(s.replica.pool);
+    if (s.lease_count == 0) ++entry.leased_replicas;
+    s.lease_count += static_cast<uint32_t>(sign);
+    if (s.lease_count == 0) --entry.leased_replicas;
+  }
+}
+
+PoolEntry& Directory::pool_entry(PoolId id) {
+  const auto it = pools_.find(id);
+  BERTH_CHECK(it != pools_.end(), "a replica lies in a pool that is registered");
+  return it->second;
+}
+
+const PoolEntry* Directory::find_pool(PoolId id) const {
+  const auto it = pools_.find(id);
+  return it == pools_.end() ? nullptr : &it->second;
+}
+
+NamespaceUsage Directory::namespace_usage(NamespaceId id) const {
+  const auto it = namespace_usage_.find(id);
+  return it == namespace_usage_.end() ? NamespaceUsage{} : it->second;
+}
+
+SessionUsage Directory::session_usage(SessionId id) const {
+  const auto it = session_usage_.find(id);
+  return it == session_usage_.end() ? SessionUsage{} : it->second;
+}
+
+uint32_t Directory::lease_count(ReplicaId id) const {
+  const uint32_t slot = replicas_.slot_of(id);
+  return slot == ReplicaTable::kNone ? 0 : replicas_.at(slot).lease_count;
+}
+
+const Namespace* Directory::namespace_by_name(const std::string& name) const {
+  const auto it = namespace_names_.find(name);
+  return it == namespace_names_.end() ? nullptr : find<Namespace>(it->second);
+}
+
+const Namespace* Directory::namespace_by_fingerprint(const Fingerprint& fingerprint) const {
+  const auto it = namespace_fingerprints_.find(fingerprint);
+  return it == namespace_fingerprints_.end() ? nullptr : find<Namespace>(it->second);
+}
+
+SessionId Directory::worker_by_name(const std::string& name) const {
+  const auto it = worker_names_.find(name);
+  return it == worker_names_.end() ? SessionId() : it->second;
+}
+
+std::vector<PoolId> Directory::pools_of(SessionId owner) const {
+  std::vector<PoolId> out;
+  for (auto it = pools_by_owner_.lower_bound({owner, PoolId()}); it != pools_by_owner_.end() && it->first == owner; ++it)
+    out.push_back(it->second);
+  return out;
+}
+
+std::vector<SessionId> Directory::clients_of(SessionId worker) const {
+  std::vector<SessionId> out;
+  for (auto it = clients_by_worker_.lower_bound({worker, SessionId()});
+       it != clients_by_worker_.end() && it->first == worker; ++it)
+    out.push_back(it->second);
+  return out;
+}
+
+bool Directory::is_present(SessionId worker) const {
+  const Presence* presence = find<Presence>(worker);
+  return presence && presence->attachment == Attachment::kAttached && !presence->silent;
+}
+
+std::vector<Mutation> expand(const Reservation& reservation) {
+  std::vector<Mutation> out{put_of(reservation)};
+  for (const ReservedItem& item : reservation.items) {
+    Replica replica;
+    replica.id = reservation.replica_of(item);
+    replica.key = item.key;
+    replica.pool = item.pool;
+    replica.size_bytes = item.size_bytes;
+    replica.state = reservation.quarantined ? ReplicaState::kQuarantined : ReplicaState::kReserved;
+    replica.why = reservation.quarantined ? Why::kWriteOverdue : Why::kNone;
+    replica.in_reservation = true;
+    out.push_back(put_of(replica));
+  }
+  return out;
+}
+
+}  // namespace berth

@@ -1,0 +1,151 @@
+// A change as a value: a record in its new form, or the word that it is forgotten. Handlers make mutations in a
+// draft, the store makes them durable, Directory::install applies them; recovery reads the same mutations back.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/ids.h"
+#include "common/time.h"
+#include "server/directory/records.h"
+
+namespace berth {
+
+// ---- Records that are never written to disk ----------------------------------------------------------
+
+// Whether a worker is there. Rebuilt from nothing after a restart: every session starts detached.
+enum class Attachment : uint8_t { kDetached, kReattaching, kAttached };
+struct Presence {
+  SessionId session;
+  Attachment attachment = Attachment::kDetached;
+  bool silent = false;  // attached, but its heartbeats are overdue: hidden, nothing freed
+  bool heartbeat_known = false;
+  Time heartbeat;
+  // Re-attach, after the end marker: where the search for replicas that the ledger lacks goes on.
+  PoolId cursor_pool;
+  ReplicaId cursor_replica;
+  uint64_t dropped = 0;
+};
+
+// What an owner last said about a pool.
+struct PoolReport {
+  PoolId pool;
+  uint64_t writing_bytes = 0;
+  uint64_t free_bytes = 0;
+  uint64_t largest_hole_bytes = 0;
+  uint64_t pinned_bytes = 0;
+  uint64_t spans_out = 0;
+};
+
+// The owner named this replica or lease in the re-attach that made this incarnation.
+struct SeenReplica {
+  ReplicaId replica;
+  Incarnation incarnation = 0;
+};
+struct SeenLease {
+  LeaseId lease;
+  Incarnation incarnation = 0;
+};
+
+// ---- The store itself ----------------------------------------------------------------------------------
+
+struct Meta {
+  StoreId store_id;
+  Epoch epoch = 0;
+};
+
+// ---- Keys -----------------------------------------------------------------------------------------------
+
+enum class RecordKind : uint8_t {
+  kMeta,
+  kNamespace,
+  kSession,
+  kPool,
+  kReplica,
+  kReservation,
+  kLease,
+  kOperation,
+  kJob,
+  kPresence,  // from here on: soft
+  kPoolReport,
+  kSeenReplica,
+  kSeenLease,
+};
+constexpr bool is_durable(RecordKind kind) { return kind < RecordKind::kPresence; }
+
+struct RecordKey {
+  RecordKind kind = RecordKind::kMeta;
+  uint64_t first = 0;
+  uint64_t second = 0;  // operations: the number
+  friend auto operator<=>(const RecordKey&, const RecordKey&) = default;
+};
+
+template <class R>
+struct RecordTraits;
+#define BERTH_RECORD(Type, IdType, field)                                                            \
+  template <>                                                                                        \
+  struct RecordTraits<Type> {                                                                        \
+    using Key = IdType;                                                                              \
+    static RecordKey key(Key id) { return {RecordKind::k##Type, id.value(), 0}; }                    \
+    static RecordKey key_of(const Type& record) { return key(record.field); }                        \
+  }
+BERTH_RECORD(Namespace, NamespaceId, id);
+BERTH_RECORD(Session, SessionId, id);
+BERTH_RECORD(Pool, PoolId, id);
+BERTH_RECORD(Replica, ReplicaId, id);
+BERTH_RECORD(Reservation, ReplicaId, first);
+BERTH_RECORD(Lease, LeaseId, id);
+BERTH_RECORD(Job, JobId, id);
+BERTH_RECORD(Presence, SessionId, session);
+BERTH_RECORD(PoolReport, PoolId, pool);
+BERTH_RECORD(SeenReplica, ReplicaId, replica);
+BERTH_RECORD(SeenLease, LeaseId, lease);
+#undef BERTH_RECORD
+
+struct OperationKey {
+  SessionId session;
+  OperationNumber number = 0;
+  friend auto operator<=>(const OperationKey&, const OperationKey&) = default;
+};
+template <>
+struct RecordTraits<Operation> {
+  using Key = OperationKey;
+  static RecordKey key(Key k) { return {RecordKind::kOperation, k.session.value(), k.number}; }
+  static RecordKey key_of(const Operation& o) { return key({o.session, o.number}); }
+};
+
+struct MetaKey {};
+template <>
+struct RecordTraits<Meta> {
+  using Key = MetaKey;
+  static RecordKey key(Key) { return {RecordKind::kMeta, 0, 0}; }
+  static RecordKey key_of(const Meta&) { return key({}); }
+};
+
+template <class R>
+using KeyOf = typename RecordTraits<R>::Key;
+
+// ---- The change ------------------------------------------------------------------------------------------
+
+struct Forgotten {};
+using RecordValue = std::variant<Forgotten, Meta, Namespace, Session, Pool, Replica, Reservation, Lease,
+                                 Operation, Job, Presence, PoolReport, SeenReplica, SeenLease>;
+
+struct Mutation {
+  RecordKey key;
+  RecordValue value;
+};
+
+template <class R>
+Mutation put_of(R record) {
+  const RecordKey key = RecordTraits<R>::key_of(record);
+  return {key, std::move(record)};
+}
+
+// What the store reads back. Reservations come with the replicas of their open items, made again.
+std::vector<Mutation> expand(const Reservation& reservation);
+
+}  // namespace berth

@@ -1,0 +1,173 @@
+// The records of the directory: plain values. Everything durable is here; what follows from records (usage,
+// indexes, lease counts) and what is soft (heartbeats, who is attached) lives in directory.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/ids.h"
+#include "common/time.h"
+#include "server/directory/types.h"
+
+namespace berth {
+
+// Everything that makes KV compatible. Immutable but for the quota.
+struct NamespaceSpec {
+  std::string name;
+  std::string application;
+  std::string model;
+  std::string adapter;
+  std::string tokenizer;
+  std::string dtype;
+  uint32_t layers = 0;
+  uint32_t kv_heads = 0;
+  uint32_t head_dim = 0;
+  std::string storage_format;
+  uint32_t storage_version = 0;
+  uint32_t chunk_tokens = 0;
+  uint32_t tensor_parallel = 1;
+  uint32_t pipeline_parallel = 1;
+  uint32_t shards = 1;
+  uint32_t parts = 1;
+  uint32_t digest_bytes = 0;
+
+  friend bool operator==(const NamespaceSpec&, const NamespaceSpec&) = default;
+};
+
+struct Namespace {
+  NamespaceId id;
+  NamespaceSpec spec;
+  Fingerprint fingerprint;
+  uint64_t quota_bytes = 0;  // 0: none
+};
+
+// An attached worker, or a client that joined one.
+struct Session {
+  SessionId id;
+  Role role = Role::kWorker;
+  Token token;
+  Token request_token;  // of the OpenSession that made it
+  std::string name;     // worker name or engine id
+  std::string node;
+  BootId boot_id;
+  Incarnation incarnation = 1;  // workers: raised at every re-attach
+  SessionId worker;             // clients: attached through; none while that worker is dead
+  std::string worker_name;      // clients: survives the worker's session
+  std::string life_name;        // clients: file name of the life lock
+  std::vector<std::string> access_domains;
+  std::vector<std::string> write_order;  // workers: pool names; empty: in order of registration
+  OperationNumber operation_low_water = 0;
+  bool ending = false;  // closed or fenced: a job gives back what it held
+  uint32_t version = 0;
+  uint64_t host_memory_bytes = 0;
+};
+
+struct PoolSpec {
+  std::string name;
+  Medium medium = Medium::kCpu;
+  Tier tier = Tier::kL1;
+  Scope scope = Scope::kHost;
+  std::string engine;  // kProcess: empty until claimed
+  std::string access_domain;
+  uint64_t capacity_bytes = 0;
+  uint64_t page_bytes = 0;
+  uint64_t budget_bytes = 0;  // never 0 in a record
+  uint64_t backing_bytes = 0;
+  uint64_t pinned_bytes = 0;
+
+  friend bool operator==(const PoolSpec&, const PoolSpec&) = default;
+};
+
+struct Pool {
+  PoolId id;
+  PoolSpec spec;
+  SessionId owner;         // none once kGone
+  std::string owner_name;  // worker name; survives the session
+  std::string node;
+  BootId boot_id;          // of the node when the memory was taken: another boot proves it gone
+  PoolState state = PoolState::kOpen;
+  std::vector<std::string> importers;  // kGone: life locks that must be proven free first
+
+  uint64_t pages_bytes(uint64_t size_bytes) const {
+    return (size_bytes + spec.page_bytes - 1) / spec.page_bytes * spec.page_bytes;
+  }
+};
+
+// One physical copy of one object in one pool.
+struct Replica {
+  ReplicaId id;
+  ObjectKey key;
+  PoolId pool;
+  uint64_t offset = 0;  // meaningful once committed
+  uint64_t size_bytes = 0;
+  ReplicaState state = ReplicaState::kReserved;
+  Why why = Why::kNone;
+  bool in_reservation = false;  // still part of an open Reservation, whose record is its record
+};
+
+// The granted items of one Reserve that are still open. On disk it is one range record, and the replicas of its
+// items are made again from it; in memory each item is a Replica in state kReserved (or kQuarantined, overdue).
+struct ReservedItem {
+  uint32_t index = 0;  // its replica is first + index
+  ObjectKey key;
+  PoolId pool;
+  uint64_t size_bytes = 0;
+};
+struct Reservation {
+  ReplicaId first;
+  SessionId session;
+  OperationNumber operation = 0;
+  uint32_t granted = 0;  // length of the id range; closed items leave holes
+  Time deadline;
+  Duration write_within;
+  bool quarantined = false;
+  std::vector<ReservedItem> items;  // open ones, by index
+
+  ReplicaId replica_of(const ReservedItem& item) const { return ReplicaId(first.value() + item.index); }
+};
+
+// Read protection on a set of replicas, taken in one atomic acquire. A replica that is proven gone with its memory
+// may be named here until the lease ends; ids are never reused, so that is harmless.
+struct Lease {
+  LeaseId id;
+  SessionId session;
+  OperationNumber operation = 0;
+  Time taken;
+  Duration ttl;
+  Time expires;
+  bool revoking = false;  // over age: the holder was asked to stop
+  std::vector<ReplicaId> replicas;
+};
+
+enum class OperationKind : uint8_t { kReserve = 1, kCommit = 2, kAcquire = 3 };
+
+// The stored answer of one numbered operation, until the session's low-water mark passes it.
+struct Operation {
+  SessionId session;
+  OperationNumber number = 0;
+  OperationKind kind = OperationKind::kReserve;
+  uint64_t content_hash = 0;
+  std::vector<uint8_t> codes;  // StoreCode, CommitCode or ChunkClass per item
+  ReplicaId first;             // kReserve
+  std::vector<PoolId> pools;   // kReserve: of granted items
+  LeaseId lease;               // kAcquire
+  MissReason miss = MissReason::kNone;
+};
+
+enum class JobKind : uint8_t {
+  kDropPool = 1,    // the pool's memory is proven gone (or unreachable for ever): drop its replicas
+  kEndSession = 2,  // give back what a closed or fenced session held, then forget it
+  kClosePool = 3,   // drained close: retire every READY replica
+};
+// Long work: durable, cut into slices, its effect on visibility immediate.
+struct Job {
+  JobId id;
+  JobKind kind = JobKind::kDropPool;
+  PoolId pool;
+  SessionId session;
+  uint64_t cursor = 0;
+  uint64_t done = 0;
+};
+
+}  // namespace berth

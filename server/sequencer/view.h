@@ -1,0 +1,24 @@
+// Reading what is installed, from any thread. Readers hold the lock shared while they walk the directory; the one
+// writer holds it exclusively only around Directory::install(), which is memory work bounded by the batch, so a reader
+// never waits for a decision, the disk or another reader.
+#pragma once
+
+#include <memory>
+#include <shared_mutex>
+
+#include "server/directory/directory.h"
+
+namespace berth {
+
+class DirectoryView {
+ public:
+  DirectoryView(const Directory& directory, std::shared_mutex& mutex) : lock_(mutex), directory_(directory) {}
+  const Directory& operator*() const { return directory_; }
+  const Directory* operator->() const { return &directory_; }
+
+ private:
+  std::shared_lock<std::shared_mutex> lock_;
+  const Directory& directory_;
+};
+
+}  // namespace berth
