@@ -32,6 +32,7 @@ namespace berth::pool {
 
 struct LedgerLimits {
   uint64_t pages_max = uint64_t{1} << 31;  // of all pools together; slots are 32-bit
+  uint32_t pools_max = 1024;
   uint32_t namespaces_max = 65536;
   // RECLAIMED entries hold no pages, so the pools do not bound them: with more than this many
   // unconfirmed, the server has stopped listening and new grants are refused.
@@ -62,27 +63,34 @@ class Ledger {
   WrittenCode written(SessionId client, ReplicaId replica);
   // The server acknowledged the commit. False when it is neither WRITTEN nor SEALED.
   bool sealed(ReplicaId replica);
-  // The reservation is over. True when the pages are free now; false when a span keeps them
-  // (FORGOTTEN), or the replica is not WRITING, WRITTEN or FORGOTTEN. Idempotent.
-  bool abort(ReplicaId replica, WriterSpan span);
+  // The reservation is over. True when it holds no pages now. False when a span keeps them
+  // (FORGOTTEN, or a reclaim that waits), when it is SEALED or QUARANTINED, and when it is another
+  // client's; the last three change nothing but the writer's span. Idempotent.
+  bool abort(SessionId client, ReplicaId replica, WriterSpan span);
 
   // ---- Reading ----
   // Opens the items that pass the generation check; element i of the answer judges item i. Items
   // that pass are held under the lease; with none, no lease is kept. A lease that is held already
-  // is not opened again: its items answer kOpen, others kUnknown.
+  // is not opened again: what it holds answers kOpen, the rest kUnknown.
   // Errors: kIdInUse (the lease is another client's), kLimitReached.
   Result<std::vector<SpanCode>> open_spans(LeaseId lease, SessionId client,
                                            OperationNumber operation,
                                            std::span<const SpanRequest> items);
-  // The holder touches the spans of the lease no more. An unknown lease returns nothing.
-  Returned close_spans(LeaseId lease);
+  // The holder touches the spans of the lease no more. False when no such lease is held.
+  bool close_spans(LeaseId lease);
 
   // ---- Giving back ----
-  Reclaimed reclaim(std::span<const ReplicaId> replicas);
+  // Frees what no span keeps; the rest goes with its last span. Also for ids that are not held:
+  // they hold no memory here, which is all that an acknowledgement says.
+  void reclaim(std::span<const ReplicaId> replicas);
+  // Reclaimed replicas that hold no memory any more, in the order in which they came free. Each is
+  // named once for each reclaim; ask after every call that takes a span back or reclaims.
+  std::vector<ReplicaId> take_acknowledgements() { return std::exchange(acknowledge_, {}); }
   // The server confirmed these acknowledgements.
   void acked(std::span<const ReplicaId> replicas);
-  // The client is proven dead or left: all its spans are back.
-  ClientDropped drop_client(SessionId client);
+  // The client is proven dead, or left: all its spans are back. Returns what is still WRITING or
+  // WRITTEN, ascending: those operations are the caller's to end.
+  std::vector<ReplicaId> drop_client(SessionId client);
 
   // ---- Re-attach ----
   // All that is to be reported: ids by pool, namespace, id. Taken once, then read in chunks; what
@@ -105,7 +113,7 @@ class Ledger {
   // Every client that has a span out or an open replica, ascending.
   std::vector<SessionId> clients() const;
   ClientSpans spans_of(SessionId client) const;
-  std::vector<PoolId> pools() const;  // in the order in which they were added
+  std::vector<PoolId> pools() const;  // ascending
   std::optional<LedgerUsage> usage(PoolId pool) const;
   uint64_t entry_count() const { return slot_of_.size(); }
   uint64_t reclaimed_count() const { return reclaimed_count_; }
@@ -116,39 +124,46 @@ class Ledger {
  private:
   struct PoolState {
     PoolId pool;
-    uint64_t page_bytes;
-    uint64_t limit_pages;  // the smaller of capacity and budget
-    uint64_t budget_bytes;
-    ExtentMap extents;
+    uint64_t page_bytes = 1;
+    uint64_t limit_pages = 0;  // the smaller of capacity and budget
+    uint64_t budget_bytes = 0;
+    ExtentMap extents{0};
     std::array<uint64_t, kLedgerStateCount> pages_by_state{};
     uint64_t replicas = 0;
     uint64_t spans_out = 0;
-    bool removed = false;  // its index is not used again
+    bool removed = false;  // the next pool takes its place
   };
 
   LedgerEntry* find_mutable(ReplicaId replica);
   PoolState* find_pool(PoolId pool);
   const PoolState* find_pool(PoolId pool) const;
+  uint32_t place_for_pool();
   std::optional<uint32_t> intern(const LedgerNamespace& name_space);
   uint64_t pages_of(const LedgerEntry& entry) const;
   SpanCode judge(const SpanRequest& item) const;
-  std::vector<SpanCode> judge_again(const LedgerLease& held,
-                                    std::span<const SpanRequest> items) const;
 
   // The only places that change these, so that every count moves with the entry.
-  LedgerEntry& insert(const LedgerGrant& grant, PoolState& pool, uint64_t first_page);
+  LedgerEntry& insert(const LedgerGrant& grant, uint32_t namespace_index, uint64_t offset);
   void set_state(LedgerEntry& entry, LedgerState state);
   void set_writer_out(LedgerEntry& entry, bool out);
-  void add_reader(LedgerEntry& entry, SessionId client);
-  void remove_reader(LedgerEntry& entry, SessionId client);
+  void count_reader(LedgerEntry& entry, SessionId client, int change);
+  void update_open_index(const LedgerEntry& entry);
+  void forget_idle_client(SessionId client);
   void free_pages(LedgerEntry& entry);
   void erase(LedgerEntry& entry);
-  void update_open_index(const LedgerEntry& entry);
 
-  // Lets go of what no span keeps any more; files it under what has to be said about it.
-  enum class Settled : uint8_t { kStays, kAcknowledge, kFreed };
-  Settled settle(LedgerEntry& entry);
-  void close_lease(LedgerLeases::iterator lease, Returned& returned);
+  // Lets go of what no span keeps any more. The entry may be gone afterwards.
+  void settle(LedgerEntry& entry);
+  void reclaim_one(LedgerEntry& entry);
+  void forget(LedgerEntry& entry);
+  void close_lease(LedgerLeases::iterator held);
+
+  struct Recount;  // what every count must be, from entries and leases alone
+  std::string check_leases(Recount& recount) const;
+  std::string check_entry(const LedgerEntry& entry, Recount& recount) const;
+  std::string check_pages(const LedgerEntry& entry, Recount& recount) const;
+  std::string check_pool(uint32_t index, Recount& recount) const;
+  std::string check_totals(const Recount& recount) const;
 
   LedgerLimits limits_;
   std::vector<PoolState> pools_;
@@ -158,6 +173,7 @@ class Ledger {
   std::deque<LedgerEntry> slots_;
   std::vector<uint32_t> free_slots_;
   absl::flat_hash_map<uint64_t, uint32_t> slot_of_;  // never iterated: order would show
+  std::vector<ReplicaId> acknowledge_;
   LedgerLeases leases_;
   absl::btree_set<std::pair<SessionId, LeaseId>> leases_by_client_;
   absl::btree_set<std::pair<SessionId, ReplicaId>> open_by_client_;

@@ -105,7 +105,7 @@ struct Allocation {
 
 enum class WrittenCode : uint8_t {
   kWritten,  // now or before; commit it
-  kClosed,   // the reservation is over on the server: nothing to commit, the span is back
+  kClosed,   // the server gave it up or took it back: nothing to commit, the span is back
   kUnknown,  // not held, or reserved by another client
 };
 
@@ -134,30 +134,12 @@ struct LedgerLease {
 };
 using LedgerLeases = absl::btree_map<LeaseId, LedgerLease>;
 
-// What the end of spans set free. Both in ascending order of id.
-struct Returned {
-  std::vector<ReplicaId> acknowledge;  // a reclaim was waiting for it: acknowledge it now
-  std::vector<ReplicaId> freed;        // forgotten before: its pages are free now, tell nobody
-};
-
-struct Reclaimed {
-  std::vector<ReplicaId> acknowledge;  // holds no memory (any more, or never did): acknowledge now
-  std::vector<ReplicaId> waiting;      // a span is out; comes with Returned later
-};
-
-struct ClientDropped {
-  Returned returned;
-  // Still WRITING or WRITTEN: their operations are the caller's to end. In ascending order of id.
-  std::vector<ReplicaId> open;
-};
-
 // The server's word on one entry at a re-attach. The protocol's numbers.
 enum class Verdict : uint8_t { kKeep = 1, kFree = 2, kReclaim = 3, kAdopted = 4, kQuarantine = 5 };
 enum class VerdictCode : uint8_t {
   kKept,
-  kFreed,
-  kWaiting,      // goes when the last span is back
-  kAcknowledge,  // reclaimed: acknowledge now
+  kFreed,    // after kReclaim it is also to be acknowledged, see take_acknowledgements()
+  kWaiting,  // goes when the last span is back
   kQuarantined,
   kUnknown,   // not held any more; nothing to do
   kNonsense,  // makes no sense for what is held; nothing changed. Worth a log line.
