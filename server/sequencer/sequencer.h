@@ -1,17 +1,21 @@
-// The one writer. Takes what is queued, decides it in a draft, makes it durable as one write, installs it, and only then
-// lets replies, events and asks out:
+// The one writer. Takes what is queued, decides it in a draft, makes it durable as one write,
+// installs it, and only then lets replies, events and asks out:
 //
-//   submit ─▶ queue ─▶ apply(draft, command, now) ─▶ store.commit ─▶ install ─▶ done(outcome), events, asks
+//   submit ─▶ queue ─▶ decide(directory, batch, now) ─▶ store.commit ─▶ install ─▶ done(outcome),
+//   events, asks
 //
-// Time: advances by the differences of a monotonic clock, at most max_step a turn, so that the process's own stall
-// (SIGSTOP, a slow disk) ages nobody's deadline. Between turns it runs ticks, job slices and, in interval durability,
-// the periodic fsync.
+// Time: advances by the differences of a monotonic clock, at most max_step a turn, so that the
+// process's own stall (SIGSTOP, a slow disk) ages nobody's deadline. Between turns it runs ticks
+// and job slices; in interval durability a thread of its own does the periodic fsync, so that no
+// reply waits for it.
 //
-// Trouble: when commit fails, the batch's outcome is unknown. Its draft is dropped, its callers and all later ones get
-// store_degraded, reads go on where they may, and the sequencer tries to reopen and reload the store until that works;
-// then it goes on under a new epoch and tells `listener` that every Link has to re-attach.
+// Trouble: when commit (or the periodic fsync) fails, the outcome is unknown. The draft is dropped,
+// its callers and all later ones get store_degraded, reads go on where they may, and the sequencer
+// tries to reopen and reload the store until that works; then it goes on under a new epoch and
+// tells `listener` that every Link has to re-attach.
 //
-// Threads: submit() and view() from any; everything else of the sequencer happens on its own thread.
+// Threads: submit(), view(), events(), stats(), now() from any; everything else of the sequencer
+// happens on its own thread. One view() at a time per thread (view_mutex.h).
 #pragma once
 
 #include <atomic>
@@ -21,7 +25,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,7 +34,9 @@
 #include "common/error.h"
 #include "server/directory/apply.h"
 #include "server/directory/directory.h"
+#include "server/sequencer/decide.h"
 #include "server/sequencer/event_log.h"
+#include "server/sequencer/flusher.h"
 #include "server/sequencer/view.h"
 #include "server/store/store.h"
 
@@ -45,8 +51,8 @@ struct SequencerConfig {
   Duration reopen_interval = seconds(1);  // between tries to get a degraded store back
   uint32_t queue_commands_max = 16'384;   // beyond: queue_full
   uint32_t batch_commands_max = 256;
-  uint32_t batch_records_max = 16'384;    // sum of weight_of() of one batch
-  uint32_t events_max = 65'536;           // kept for watchers
+  uint32_t batch_records_max = 16'384;  // sum of weight_of() of one batch
+  uint32_t events_max = 65'536;         // kept for watchers
 };
 
 struct SequencerStats {
@@ -54,20 +60,22 @@ struct SequencerStats {
   uint64_t refused = 0;
   uint64_t batches = 0;
   uint64_t records = 0;
-  uint64_t commit_failures = 0;
+  uint64_t commit_failures = 0;  // of commits and of periodic fsyncs
   uint64_t queue_full = 0;
   uint64_t queued = 0;        // now
   uint64_t stall_millis = 0;  // the server's own stalls, not charged to anybody
   uint64_t slice_micros_max = 0;
 };
 
-// Told after install, on the sequencer's thread, in order. Must not block.
+// Told after install, on the sequencer's thread, in order. Must not block, and must not hold a
+// view.
 class SequencerListener {
  public:
   virtual ~SequencerListener() = default;
   virtual void on_ask(const Ask& ask) = 0;
-  // The store was reloaded under a new epoch (or is degraded): every Link ends and re-attaches.
+  // The store was reloaded under a new epoch: every Link ends and re-attaches.
   virtual void on_epoch_changed(Epoch epoch) = 0;
+  // Degraded: mutations are refused until the store is back. `reason` is empty when it is.
   virtual void on_health_changed(bool degraded, const std::string& reason) = 0;
 };
 
@@ -76,23 +84,33 @@ class Sequencer {
   using Reply = std::function<void(const Result<Outcome>&)>;
 
   Sequencer(SequencerConfig config, std::unique_ptr<Store> store, const Clock& clock);
-  ~Sequencer();
+  ~Sequencer();  // stops
 
-  // Loads the store, raises the epoch and starts the thread. `progress` is told records read. Errors: store_*.
-  Result<> start(StoreId fresh_store_id, SequencerListener* listener, const std::function<void(uint64_t)>& progress);
-  // Finishes what is queued, flushes and stops. Later submits are answered `unavailable`.
+  // Loads the store, raises the epoch and starts the thread. `listener` may be null.
+  // `fresh_store_id` names a store that is new, or that is a copy of another. `progress` is told
+  // records read. Errors: store_*.
+  Result<> start(StoreId fresh_store_id, SequencerListener* listener,
+                 const std::function<void(uint64_t)>& progress);
+  // Finishes what is queued, flushes and closes the store. Later submits are answered
+  // `unavailable`. The view stays.
   void stop();
 
-  // `done` is called exactly once, on the sequencer's thread (or here, when the queue is full or stopped).
+  // `done` is called exactly once: on the sequencer's thread, in the order of submits; or right
+  // here, when the queue is full, the store degraded or the sequencer stopped. It must not block
+  // and must not throw.
   void submit(Command command, Reply done);
 
   DirectoryView view() const { return {directory_, view_mutex_}; }
+  EventLog& events() { return events_; }
   const EventLog& events() const { return events_; }
   SequencerStats stats() const;
   // Empty while the store can be written; else why not.
   std::string degraded_reason() const;
-  // Rises every turn of the loop: the watchdog pings only while it moves.
+  // Rises every turn of the loop: the watchdog pings only while it moves. It also moves while the
+  // store is degraded.
   uint64_t turns() const { return turns_.load(std::memory_order_relaxed); }
+  // Logical time of the latest turn: what ages and deadlines in views are counted from.
+  Time now() const { return Time{now_millis_.load(std::memory_order_relaxed)}; }
   const SequencerConfig& config() const { return config_; }
 
  private:
@@ -100,25 +118,51 @@ class Sequencer {
     Command command;
     Reply done;
   };
+  enum class Wake : uint8_t { kWork, kStop };
 
   void run();
-  // One round: a batch from the queue, or internal work. Returns whether anything was done.
-  bool turn();
-  void decide_and_commit(std::vector<Queued> batch);
-  void degrade(const Error& why);
-  bool try_to_recover();
+  Wake wait_for_work();
+  void turn();
+  void run_queued();
+  void run_tick();
+  void run_job_slice();
+  // Decides, commits and installs; nothing when the store refused, in which case the sequencer is
+  // degraded now.
+  std::optional<Decision> carry_out(std::span<const Command> commands);
+  void announce(const Decision& decision);
   std::vector<Queued> take_batch();
-  Time now();
+
+  Result<Decision> load_and_restart(Directory& fresh,
+                                    const std::function<void(uint64_t)>& progress);
+  void enter_epoch(Directory& fresh, const Decision& restarted);
+  void degrade(const Error& why);
+  void try_to_recover();
+  bool is_degraded() const { return next_reopen_millis_.has_value(); }
+
+  void advance_time();
+  bool is_due(int64_t& next_millis, Duration interval);
 
   const SequencerConfig config_;
   std::unique_ptr<Store> store_;
   const Clock& clock_;
   SequencerListener* listener_ = nullptr;
+  StoreId fresh_store_id_;
 
   Directory directory_;  // written by the sequencer's thread under view_mutex_
-  mutable std::shared_mutex view_mutex_;
+  mutable ViewMutex view_mutex_;
   EventLog events_;
+  std::unique_ptr<Flusher> flusher_;  // interval durability only
+
+  // Of the sequencer's thread.
   LogicalClock logical_clock_;
+  int64_t next_tick_millis_ = 0;
+  std::optional<int64_t> next_reopen_millis_;  // while degraded
+  bool tick_has_more_ = false;
+  // Jobs take turns, one slice each; when a whole round got nothing done, they rest until the next
+  // tick or batch.
+  JobId job_cursor_;
+  bool jobs_due_ = false;
+  bool job_round_has_more_ = false;
 
   mutable std::mutex queue_mutex_;  // guards queue_, stopping_, degraded_reason_, stats_
   std::condition_variable queue_ready_;
@@ -128,6 +172,7 @@ class Sequencer {
   SequencerStats stats_;
 
   std::atomic<uint64_t> turns_{0};
+  std::atomic<int64_t> now_millis_{0};
   std::thread thread_;
 };
 
