@@ -55,7 +55,7 @@ case "${1:-}" in
   *) fail "unknown option '$1'; accepted are --list, --check and --help" ;;
 esac
 
-command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
+{ command -v dpkg-query && command -v apt-get; } >/dev/null ||
   fail "this is not Debian (no dpkg or apt-get); install what --list prints by your own means"
 
 mapfile -t missing < <(missing_packages)
@@ -67,7 +67,7 @@ echo "install-deps: missing: ${missing[*]}"
 [[ $mode == check ]] && exit 1
 
 if [[ $EUID -ne 0 ]]; then
-  command -v sudo >/dev/null && sudo -n true 2>/dev/null ||
+  sudo -n true 2>/dev/null ||
     fail "installing needs root; run 'sudo $0', or as root: apt-get install ${missing[*]}"
 fi
 
