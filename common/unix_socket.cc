@@ -34,28 +34,31 @@ const sockaddr* generic(const sockaddr_un& address) {
 
 UniqueFd new_socket() { return UniqueFd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)); }
 
+}  // namespace
+
 // A socket file outlives its process. Only one that refuses connections is removed: it is proven to
-// have no listener.
-Result<> remove_stale(const std::string& path, const sockaddr_un& address) {
+// have no listener. EPROTOTYPE comes from a live listener of another kind.
+Result<> replace_stale_socket(const std::string& path) {
+  const auto address = address_of(path);
+  if (!address) return tl::unexpected(address.error());
   struct stat facts {};
   if (lstat(path.c_str(), &facts) != 0) return {};
   if (!S_ISSOCK(facts.st_mode))
     return refuse(Reason::kIoError, quote(path) + " exists and is not a socket");
   const UniqueFd probe = new_socket();
-  if (connect(probe.get(), generic(address), sizeof address) == 0)
+  const bool connected = connect(probe.get(), generic(*address), sizeof *address) == 0;
+  if (connected || errno == EPROTOTYPE)
     return refuse(Reason::kNameInUse, "another process listens at " + quote(path));
-  if (errno == ECONNREFUSED && unlink(path.c_str()) != 0)
-    return refuse_os("replace " + quote(path));
+  if (errno != ECONNREFUSED) return refuse_os("examine socket " + quote(path));
+  if (unlink(path.c_str()) != 0) return refuse_os("replace " + quote(path));
   return {};
 }
-
-}  // namespace
 
 Result<UniqueFd> listen_seqpacket(const std::string& path, mode_t mode) {
   const auto address = address_of(path);
   if (!address) return tl::unexpected(address.error());
-  if (const auto removed = remove_stale(path, *address); !removed)
-    return tl::unexpected(removed.error());
+  if (const auto replaced = replace_stale_socket(path); !replaced)
+    return tl::unexpected(replaced.error());
   UniqueFd listener = new_socket();
   if (!listener || bind(listener.get(), generic(*address), sizeof *address) != 0)
     return refuse_os("listen at " + quote(path));

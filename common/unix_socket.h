@@ -18,6 +18,10 @@ namespace berth {
 // What the kernel's sockaddr_un holds, without its final NUL.
 inline constexpr size_t kUnixPathLengthMax = 107;
 
+// Removes the socket file of a listener that is gone, so that the path can be listened at again.
+// Errors: kNameInUse when somebody listens there; kIoError when the file is no socket.
+Result<> replace_stale_socket(const std::string& path);
+
 // Listens at `path` with permissions `mode`. A socket file that nobody listens on any more is
 // replaced. Errors: kNameInUse when somebody listens there; kInvalidConfig for a path that is empty
 // or too long; kIoError otherwise.

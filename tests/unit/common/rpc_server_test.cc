@@ -1,0 +1,159 @@
+// Real gRPC servers and channels with our settings.
+#include "common/rpc_server.h"
+
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "berth/v1/directory.grpc.pb.h"
+#include "common/rpc_channel.h"
+#include "common/rpc_settings.h"
+#include "common/rpc_status.h"
+#include "tests/unit/common/temporary_directory.h"
+
+namespace berth {
+namespace {
+
+constexpr Duration kSoon = seconds(20);  // ends a test that hangs, decides nothing
+
+// Refuses every probe with the size of what it got.
+class RefusingDirectory final : public v1::Directory::Service {
+  grpc::Status Probe(grpc::ServerContext*, const v1::ProbeRequest* request,
+                     v1::ProbeResponse*) override {
+    return status_from_error({Reason::kReattaching, std::to_string(request->ByteSizeLong())});
+  }
+};
+
+struct Rig {
+  RefusingDirectory service;
+  RpcServer running;
+
+  Result<> start(const RpcListener& listener) {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&service);
+    auto started = start_rpc_server(builder, {listener});
+    if (!started) return tl::unexpected(started.error());
+    running = std::move(*started);
+    return {};
+  }
+  const Address& address() const { return running.addresses.at(0); }
+};
+
+RpcListener on_any_port() { return {"grpc.listen", {AddressKind::kTcp, "127.0.0.1", 0, ""}}; }
+
+grpc::Status probe(const Address& address, const std::string& digests) {
+  const auto channel = make_channel("server", address);
+  REQUIRE(channel.has_value());
+  const auto stub = v1::Directory::NewStub(*channel);
+  grpc::ClientContext context;
+  set_deadline(context, kSoon);
+  context.set_wait_for_ready(false);
+  v1::ProbeRequest request;
+  request.GetReflection()->MutableUnknownFields(&request)->AddLengthDelimited(9999, digests);
+  v1::ProbeResponse response;
+  return stub->Probe(&context, request, &response);
+}
+
+}  // namespace
+
+TEST_CASE("a refusal crosses a real connection with its reason", "[common][rpc]") {
+  Rig rig;
+  REQUIRE(rig.start(on_any_port()).has_value());
+  CHECK(rig.address().port != 0);
+  const grpc::Status status = probe(rig.address(), "");
+  CHECK(status.error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(error_from_status(status).reason == Reason::kReattaching);
+}
+
+TEST_CASE("a message above gRPC's default passes, one above our bound is refused",
+          "[common][rpc]") {
+  Rig rig;
+  REQUIRE(rig.start(on_any_port()).has_value());
+  const auto large = error_from_status(probe(rig.address(), std::string(6 << 20, 'x')));
+  CHECK(large.reason == Reason::kReattaching);
+  const auto too_large =
+      error_from_status(probe(rig.address(), std::string(kRpcMessageBytesMax + 1, 'x')));
+  CHECK(too_large.reason == Reason::kQueueFull);
+}
+
+TEST_CASE("a port that another server holds is refused and not shared", "[common][rpc]") {
+  Rig first;
+  REQUIRE(first.start(on_any_port()).has_value());
+  Rig second;
+  RpcListener same = on_any_port();
+  same.address = first.address();
+  const auto refused = second.start(same);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().reason == Reason::kIoError);
+  CHECK(refused.error().message.find(first.address().text()) != std::string::npos);
+}
+
+TEST_CASE("a unix socket gets its permissions, and a second server does not steal it",
+          "[common][rpc]") {
+  const testing::TemporaryDirectory directory;
+  const RpcListener listener{"worker.socket",
+                             {AddressKind::kUnix, "", 0, directory.path() + "/w0.sock"}};
+  Rig first;
+  REQUIRE(first.start(listener).has_value());
+  struct stat facts {};
+  REQUIRE(stat(listener.address.path.c_str(), &facts) == 0);
+  CHECK((facts.st_mode & 0777) == 0660);
+  Rig second;
+  const auto refused = second.start(listener);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().reason == Reason::kNameInUse);
+  CHECK(error_from_status(probe(first.address(), "")).reason == Reason::kReattaching);
+}
+
+TEST_CASE("a file in the place of a unix socket is left alone", "[common][rpc]") {
+  const testing::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/w0.sock";
+  std::ofstream(path) << "data";
+  Rig rig;
+  CHECK_FALSE(rig.start({"worker.socket", {AddressKind::kUnix, "", 0, path}}).has_value());
+  CHECK(std::filesystem::file_size(path) == 4);
+}
+
+TEST_CASE("plain TCP beyond this host is refused on both sides unless asked for", "[common][rpc]") {
+  const Address open = parse_address("grpc.listen", "0.0.0.0:0").value();
+  Rig rig;
+  const auto refused = rig.start({"grpc.listen", open});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().reason == Reason::kInvalidConfig);
+  CHECK(refused.error().message.rfind("grpc.listen = \"0.0.0.0:0\"", 0) == 0);
+  const Address remote = parse_address("server", "node-3:7420").value();
+  CHECK_FALSE(make_channel("server", remote).has_value());
+  CHECK(make_channel("server", remote, {Exposure::kInsecureAllowed}).has_value());
+  CHECK(rig.start({"grpc.listen", open, Exposure::kInsecureAllowed}).has_value());
+}
+
+TEST_CASE("a server that is not there is unavailable, a method it lacks is unsupported",
+          "[common][rpc]") {
+  Rig rig;
+  REQUIRE(rig.start(on_any_port()).has_value());
+  const Address address = rig.address();
+  const auto stub = v1::Directory::NewStub(make_channel("server", address).value());
+  grpc::ClientContext context;
+  set_deadline(context, kSoon);
+  v1::ReserveResponse response;
+  CHECK(error_from_status(stub->Reserve(&context, v1::ReserveRequest(), &response)).reason ==
+        Reason::kUnsupportedVersion);
+  rig.running.server->Shutdown(deadline_in(seconds(0)));
+  rig.running.server.reset();
+  CHECK(error_from_status(probe(address, "")).reason == Reason::kUnavailable);
+}
+
+TEST_CASE("a deadline in the past ends the call before it starts", "[common][rpc]") {
+  Rig rig;
+  REQUIRE(rig.start(on_any_port()).has_value());
+  const auto stub = v1::Directory::NewStub(make_channel("server", rig.address()).value());
+  grpc::ClientContext context;
+  set_deadline(context, milliseconds(0));
+  v1::ProbeResponse response;
+  CHECK(error_from_status(stub->Probe(&context, v1::ProbeRequest(), &response)).reason ==
+        Reason::kDeadlineExceeded);
+}
+
+}  // namespace berth
