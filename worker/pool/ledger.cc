@@ -20,8 +20,7 @@ bool is_well_formed(const LedgerGrant& grant) {
 
 }  // namespace
 
-// ---- Pools
-// ---------------------------------------------------------------------------------------
+// ---- Pools ----------------------------------------------------------------------------------
 
 Result<> Ledger::add_pool(const LedgerPool& pool) {
   const std::string name = "pool " + to_text(pool.pool);
@@ -96,8 +95,7 @@ Result<> Ledger::remove_pool(PoolId pool_id) {
   return {};
 }
 
-// ---- Writing
-// -------------------------------------------------------------------------------------
+// ---- Writing --------------------------------------------------------------------------------
 
 Allocation Ledger::allocate(const LedgerGrant& grant) {
   if (!is_well_formed(grant)) return {.code = AllocateCode::kBadGrant};
@@ -151,8 +149,7 @@ bool Ledger::abort(SessionId client, ReplicaId replica, WriterSpan span) {
   return !entry || !entry->holds_pages();
 }
 
-// ---- Reading
-// -------------------------------------------------------------------------------------
+// ---- Reading --------------------------------------------------------------------------------
 
 SpanCode Ledger::judge(const SpanRequest& item) const {
   const LedgerEntry* entry = find(item.replica);
@@ -226,8 +223,7 @@ void Ledger::close_lease(LedgerLeases::iterator held) {
   forget_idle_client(closed.client);
 }
 
-// ---- Giving back
-// ---------------------------------------------------------------------------------
+// ---- Giving back ----------------------------------------------------------------------------
 
 void Ledger::reclaim(std::span<const ReplicaId> replicas) {
   for (const ReplicaId replica : replicas) {
