@@ -1,7 +1,8 @@
-// What the directory can be told, and what it answers. Plain values: server/rpc translates the protocol into them.
+// What the directory can be told, and what it answers. Plain values: server/rpc translates the
+// protocol into them.
 //
-// An ordinary "no" (skipped, miss, unknown) is a code in the outcome, per item; an Error is for a command that makes
-// no sense, and such a command changes nothing.
+// An ordinary "no" (skipped, miss, unknown) is a code in the outcome, per item; an Error is for a
+// command that makes no sense, and such a command changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 #include "common/ids.h"
 #include "common/time.h"
-#include "server/directory/records.h"
 #include "server/directory/mutation.h"
+#include "server/directory/records.h"
 
 namespace berth {
 
@@ -36,10 +37,13 @@ struct Target {
   SessionId session;
 };
 
-// ---- The server itself ------------------------------------------------------------------------------------
-// First command of every run: raises the epoch. `store_id` is used when the store is new.
+// ---- The server itself
+// ------------------------------------------------------------------------------------ First
+// command of every run: raises the epoch. `store_id` is used when the store is new.
 struct Restart {
   StoreId store_id;
+  bool replace =
+      false;  // the store is a copy or a restored backup: it takes the new id, its epoch goes on
 };
 struct Restarted {
   StoreId store_id;
@@ -47,7 +51,8 @@ struct Restarted {
   bool is_new = false;
 };
 
-// ---- Namespaces -------------------------------------------------------------------------------------------
+// ---- Namespaces
+// -------------------------------------------------------------------------------------------
 struct OpenNamespace {
   NamespaceSpec spec;  // with defaults filled in
   Fingerprint fingerprint;
@@ -61,7 +66,8 @@ struct SetNamespaceQuota {
 };
 struct Done {};
 
-// ---- Sessions ---------------------------------------------------------------------------------------------
+// ---- Sessions
+// ---------------------------------------------------------------------------------------------
 struct ClientLeft {
   SessionId session;
   std::string engine_id;
@@ -143,7 +149,8 @@ struct Heartbeat {
   std::vector<std::pair<SessionId, OperationNumber>> low_water;
 };
 
-// ---- Re-attach --------------------------------------------------------------------------------------------
+// ---- Re-attach
+// --------------------------------------------------------------------------------------------
 struct BeginReattach {
   SessionId session;
   BootId boot_id;
@@ -155,8 +162,20 @@ struct ReattachBegun {
   std::vector<ClientLeft> clients;
   bool foreign_store = false;
 };
-enum class LedgerState : uint8_t { kWriting = 1, kWritten = 2, kSealed = 3, kReclaimed = 4, kQuarantined = 5 };
-enum class LedgerVerdict : uint8_t { kKeep = 1, kFree = 2, kReclaim = 3, kAdopted = 4, kQuarantine = 5 };
+enum class LedgerState : uint8_t {
+  kWriting = 1,
+  kWritten = 2,
+  kSealed = 3,
+  kReclaimed = 4,
+  kQuarantined = 5
+};
+enum class LedgerVerdict : uint8_t {
+  kKeep = 1,
+  kFree = 2,
+  kReclaim = 3,
+  kAdopted = 4,
+  kQuarantine = 5
+};
 struct LedgerRow {
   ReplicaId replica;
   Digest digest;
@@ -193,7 +212,8 @@ struct ReattachEnded {
   uint64_t dropped = 0;
 };
 
-// ---- Pools ------------------------------------------------------------------------------------------------
+// ---- Pools
+// ------------------------------------------------------------------------------------------------
 struct RegisterPool {
   Caller caller;
   PoolSpec spec;
@@ -209,7 +229,8 @@ struct PoolClosing {
   uint64_t replicas_left = 0;
 };
 
-// ---- Objects ----------------------------------------------------------------------------------------------
+// ---- Objects
+// ----------------------------------------------------------------------------------------------
 struct Reserve {
   Numbered id;
   NamespaceId namespace_id;
@@ -246,7 +267,8 @@ struct ReclaimAck {
   std::vector<ReplicaId> replicas;
 };
 
-// ---- Leases -----------------------------------------------------------------------------------------------
+// ---- Leases
+// -----------------------------------------------------------------------------------------------
 struct Acquire {
   Numbered id;
   NamespaceId namespace_id;
@@ -272,7 +294,8 @@ struct Release {
   std::vector<LeaseId> leases;
 };
 
-// ---- Time and long work -----------------------------------------------------------------------------------
+// ---- Time and long work
+// -----------------------------------------------------------------------------------
 struct Tick {};
 struct Ticked {
   bool more = false;  // there is more due than one slice may hold
@@ -285,12 +308,12 @@ struct JobRan {
 };
 
 using Command =
-    std::variant<Restart, OpenNamespace, SetNamespaceQuota, OpenWorker, OpenClient, CloseSession, FenceClient,
-                 FenceByOperator, ReleaseOrphans, LinkUp, LinkDown, Heartbeat, BeginReattach, ReconcileChunk,
-                 EndReattach, RegisterPool, ClosePool, Reserve, Commit, Abort, Evict, ReclaimAck, Acquire, Renew,
-                 Release, Tick, RunJob>;
-using Outcome = std::variant<Done, Restarted, NamespaceOpened, WorkerOpened, ClientOpened, Fenced, ReattachBegun,
-                             ChunkReconciled, ReattachEnded, PoolRegistered, PoolClosing, Reserved, Committed,
-                             PerItem, Acquired, Ticked, JobRan>;
+    std::variant<Restart, OpenNamespace, SetNamespaceQuota, OpenWorker, OpenClient, CloseSession,
+                 FenceClient, FenceByOperator, ReleaseOrphans, LinkUp, LinkDown, Heartbeat,
+                 BeginReattach, ReconcileChunk, EndReattach, RegisterPool, ClosePool, Reserve,
+                 Commit, Abort, Evict, ReclaimAck, Acquire, Renew, Release, Tick, RunJob>;
+using Outcome = std::variant<Done, Restarted, NamespaceOpened, WorkerOpened, ClientOpened, Fenced,
+                             ReattachBegun, ChunkReconciled, ReattachEnded, PoolRegistered,
+                             PoolClosing, Reserved, Committed, PerItem, Acquired, Ticked, JobRan>;
 
 }  // namespace berth

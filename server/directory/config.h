@@ -1,4 +1,5 @@
-// The bounds and intervals that the directory decides by. Filled from berthd's configuration; constant while it runs.
+// The bounds and intervals that the directory decides by. Filled from berthd's configuration;
+// constant while it runs.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ struct DirectoryConfig {
   Duration write_within_max = seconds(600);
   Duration lease_ttl_default = seconds(60);
   Duration lease_ttl_max = seconds(3600);
-  Duration reclaim_again = seconds(5);  // an unacknowledged reclaim is asked for again after this long
+  Duration reclaim_again =
+      seconds(5);  // an unacknowledged reclaim is asked for again after this long
 
   uint32_t batch_items_max = 4096;   // items of one command
   uint32_t operations_max = 1024;    // kept answers per session
@@ -27,12 +29,13 @@ struct DirectoryConfig {
   uint32_t namespaces_max = 1024;
   uint64_t object_bytes_max = uint64_t{1} << 30;
 
-  // Records that one slice of a job, or one tick, may change: bounds how long other calls wait for it.
+  // Records that one slice of a job, or one tick, may change: bounds how long other calls wait for
+  // it.
   uint32_t slice_records = 1024;
 
-  uint64_t host_budget_bytes = 0;                          // 0: the host's memory, when its worker reported it
+  uint64_t host_budget_bytes = 0;  // 0: the host's memory, when its worker reported it
   std::map<std::string, uint64_t> host_budget_by_node;
-  uint64_t namespace_quota_bytes = 0;                      // of a namespace that was just opened; 0: none
+  uint64_t namespace_quota_bytes = 0;  // of a namespace that was just opened; 0: none
 };
 
 }  // namespace berth

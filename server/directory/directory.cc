@@ -4,7 +4,8 @@
 
 namespace berth {
 
-// ---- install ---------------------------------------------------------------------------------------------
+// ---- install
+// ---------------------------------------------------------------------------------------------
 
 void Directory::install(const std::vector<Mutation>& mutations) {
   for (const Mutation& mutation : mutations) install(mutation);
@@ -31,8 +32,10 @@ void Directory::change(const Namespace& n) {
 void Directory::change(const Session& s) {
   if (const Session* old = find<Session>(s.id)) clients_by_worker_.erase({old->worker, s.id});
   sessions_[s.id] = s;
-  if (s.role == Role::kWorker) worker_names_[s.name] = s.id;
-  else clients_by_worker_.insert({s.worker, s.id});
+  if (s.role == Role::kWorker)
+    worker_names_[s.name] = s.id;
+  else
+    clients_by_worker_.insert({s.worker, s.id});
 }
 
 void Directory::change(const Pool& p) {
@@ -42,25 +45,30 @@ void Directory::change(const Pool& p) {
 }
 
 void Directory::change(const Replica& r) {
-  uint32_t slot = replicas_.slot_of(r.id);
+  const uint32_t slot = replicas_.slot_of(r.id);
   PoolEntry& entry = pool_entry(r.pool);
   if (slot == ReplicaTable::kNone) {
-    slot = replicas_.insert(r, entry.head);
+    replicas_.insert(r, entry.head);
   } else {
     account(replicas_.at(slot).replica, -1);
     replicas_.at(slot).replica = r;
   }
   account(r, +1);
-  if (r.state == ReplicaState::kRetiring) entry.retiring.insert(r.id);
-  else entry.retiring.erase(r.id);
+  if (r.state == ReplicaState::kRetiring)
+    entry.retiring.insert(r.id);
+  else
+    entry.retiring.erase(r.id);
 }
 
 void Directory::change(const Reservation& r) {
-  if (const Reservation* old = find<Reservation>(r.first)) reservation_deadlines_.erase({old->deadline, r.first});
-  else ++session_usage_[r.session].reservations;
+  if (const Reservation* old = find<Reservation>(r.first))
+    reservation_deadlines_.erase({old->deadline, r.first});
+  else
+    ++session_usage_[r.session].reservations;
   reservations_[r.first] = r;
   reservations_by_session_.insert({r.session, r.first});
-  // An overdue reservation was asked for already; it waits for its answer, not for another deadline.
+  // An overdue reservation was asked for already; it waits for its answer, not for another
+  // deadline.
   if (!r.quarantined) reservation_deadlines_.insert({r.deadline, r.first});
 }
 
@@ -86,23 +94,49 @@ void Directory::change(const SeenReplica& s) {
   if (slot != ReplicaTable::kNone) replicas_.at(slot).seen = s.incarnation;
 }
 
-// ---- forget -----------------------------------------------------------------------------------------------
+// ---- forget
+// -----------------------------------------------------------------------------------------------
 
 void Directory::forget(const RecordKey& key) {
   switch (key.kind) {
-    case RecordKind::kMeta: BERTH_CHECK(false, "the store header is never forgotten"); break;
-    case RecordKind::kNamespace: forget_namespace(NamespaceId(key.first)); break;
-    case RecordKind::kSession: forget_session(SessionId(key.first)); break;
-    case RecordKind::kPool: forget_pool(PoolId(key.first)); break;
-    case RecordKind::kReplica: forget_replica(ReplicaId(key.first)); break;
-    case RecordKind::kReservation: forget_reservation(ReplicaId(key.first)); break;
-    case RecordKind::kLease: forget_lease(LeaseId(key.first)); break;
-    case RecordKind::kOperation: forget_operation({SessionId(key.first), key.second}); break;
-    case RecordKind::kJob: jobs_.erase(JobId(key.first)); break;
-    case RecordKind::kPresence: presence_.erase(SessionId(key.first)); break;
-    case RecordKind::kPoolReport: reports_.erase(PoolId(key.first)); break;
-    case RecordKind::kSeenReplica: break;
-    case RecordKind::kSeenLease: seen_leases_.erase(LeaseId(key.first)); break;
+    case RecordKind::kMeta:
+      BERTH_CHECK(false, "the store header is never forgotten");
+      break;
+    case RecordKind::kNamespace:
+      forget_namespace(NamespaceId(key.first));
+      break;
+    case RecordKind::kSession:
+      forget_session(SessionId(key.first));
+      break;
+    case RecordKind::kPool:
+      forget_pool(PoolId(key.first));
+      break;
+    case RecordKind::kReplica:
+      forget_replica(ReplicaId(key.first));
+      break;
+    case RecordKind::kReservation:
+      forget_reservation(ReplicaId(key.first));
+      break;
+    case RecordKind::kLease:
+      forget_lease(LeaseId(key.first));
+      break;
+    case RecordKind::kOperation:
+      forget_operation({SessionId(key.first), key.second});
+      break;
+    case RecordKind::kJob:
+      jobs_.erase(JobId(key.first));
+      break;
+    case RecordKind::kPresence:
+      presence_.erase(SessionId(key.first));
+      break;
+    case RecordKind::kPoolReport:
+      reports_.erase(PoolId(key.first));
+      break;
+    case RecordKind::kSeenReplica:
+      break;
+    case RecordKind::kSeenLease:
+      seen_leases_.erase(LeaseId(key.first));
+      break;
   }
 }
 
@@ -120,7 +154,8 @@ void Directory::forget_session(SessionId id) {
   const Session& s = it->second;
   clients_by_worker_.erase({s.worker, id});
   // The name may belong to the successor already.
-  if (const auto name = worker_names_.find(s.name); name != worker_names_.end() && name->second == id)
+  if (const auto name = worker_names_.find(s.name);
+      name != worker_names_.end() && name->second == id)
     worker_names_.erase(name);
   sessions_.erase(it);
   presence_.erase(id);
@@ -171,7 +206,8 @@ void Directory::forget_operation(OperationKey key) {
   if (operations_.erase(key) > 0) --session_usage_[key.session].operations;
 }
 
-// ---- what follows -----------------------------------------------------------------------------------------
+// ---- what follows
+// -----------------------------------------------------------------------------------------
 
 void Directory::account(const Replica& replica, int sign) {
   PoolEntry& entry = pool_entry(replica.pool);
@@ -182,7 +218,8 @@ void Directory::account(const Replica& replica, int sign) {
 void Directory::count_lease(const Lease& lease, int sign) {
   for (const ReplicaId id : lease.replicas) {
     const uint32_t slot = replicas_.slot_of(id);
-    if (slot == ReplicaTable::kNone) continue;  // proven gone with its memory while the lease was held
+    if (slot == ReplicaTable::kNone)
+      continue;  // proven gone with its memory while the lease was held
     ReplicaSlot& s = replicas_.at(slot);
     PoolEntry& entry = pool_entry(s.replica.pool);
     if (s.lease_count == 0) ++entry.leased_replicas;
@@ -234,7 +271,8 @@ SessionId Directory::worker_by_name(const std::string& name) const {
 
 std::vector<PoolId> Directory::pools_of(SessionId owner) const {
   std::vector<PoolId> out;
-  for (auto it = pools_by_owner_.lower_bound({owner, PoolId()}); it != pools_by_owner_.end() && it->first == owner; ++it)
+  for (auto it = pools_by_owner_.lower_bound({owner, PoolId()});
+       it != pools_by_owner_.end() && it->first == owner; ++it)
     out.push_back(it->second);
   return out;
 }

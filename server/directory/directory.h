@@ -1,11 +1,14 @@
-// The directory: which replica of which object lies in which pool, what it is charged, and who is reading it.
+// The directory: which replica of which object lies in which pool, what it is charged, and who is
+// reading it.
 //
-// Pure: no I/O, clock, randomness or logging. What apply() (apply.h) decides depends only on the records, the command
-// and `now`, so the same commands always build the same directory. Only install() changes a record: after a commit, and
-// in recovery. Readers on other threads hold the sequencer's view lock; the writer takes it only around install().
+// Pure: no I/O, clock, randomness or logging. What apply() (apply.h) decides depends only on the
+// records, the command and `now`, so the same commands always build the same directory. Only
+// install() changes a record: after a commit, and in recovery. Readers on other threads hold the
+// sequencer's view lock; the writer takes it only around install().
 //
-// Besides the records it keeps what follows from them (usage, indexes, counts), updated in install() and compared with
-// the records by check_invariants(), and what is soft (who is attached), which starts empty after every restart.
+// Besides the records it keeps what follows from them (usage, indexes, counts), updated in
+// install() and compared with the records by check_invariants(), and what is soft (who is
+// attached), which starts empty after every restart.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +40,7 @@ struct PoolEntry {
   Pool pool;
   PoolUsage usage;
   uint32_t head = ReplicaTable::kNone;  // list of its replicas
-  std::set<ReplicaId> retiring;         // replicas in RETIRING, so that reclaims can be asked for again
+  std::set<ReplicaId> retiring;  // replicas in RETIRING, so that reclaims can be asked for again
   int64_t leased_replicas = 0;
 };
 
@@ -62,6 +65,8 @@ class Directory {
   const std::map<OperationKey, Operation>& operations() const { return operations_; }
   const std::map<JobId, Job>& jobs() const { return jobs_; }
 
+  const std::map<SessionId, Presence>& presence() const { return presence_; }
+
   const PoolEntry* find_pool(PoolId id) const;
   NamespaceUsage namespace_usage(NamespaceId id) const;
   SessionUsage session_usage(SessionId id) const;
@@ -74,10 +79,16 @@ class Directory {
   std::vector<SessionId> clients_of(SessionId worker) const;
 
   // In order of deadline; what is due by `now` is at the front.
-  const std::set<std::pair<Time, ReplicaId>>& reservation_deadlines() const { return reservation_deadlines_; }
+  const std::set<std::pair<Time, ReplicaId>>& reservation_deadlines() const {
+    return reservation_deadlines_;
+  }
   const std::set<std::pair<Time, LeaseId>>& lease_deadlines() const { return lease_deadlines_; }
-  const std::set<std::pair<SessionId, ReplicaId>>& reservations_by_session() const { return reservations_by_session_; }
-  const std::set<std::pair<SessionId, LeaseId>>& leases_by_session() const { return leases_by_session_; }
+  const std::set<std::pair<SessionId, ReplicaId>>& reservations_by_session() const {
+    return reservations_by_session_;
+  }
+  const std::set<std::pair<SessionId, LeaseId>>& leases_by_session() const {
+    return leases_by_session_;
+  }
 
   // Attached, its ledger reconciled and its heartbeats in time: its pools may be read and written.
   bool is_present(SessionId worker) const;
@@ -144,16 +155,26 @@ const R* Directory::find(KeyOf<R> key) const {
     const auto it = table.find(key);
     return it == table.end() ? nullptr : &it->second;
   };
-  if constexpr (std::is_same_v<R, Meta>) return &meta_;
-  else if constexpr (std::is_same_v<R, Namespace>) return in(namespaces_);
-  else if constexpr (std::is_same_v<R, Session>) return in(sessions_);
-  else if constexpr (std::is_same_v<R, Reservation>) return in(reservations_);
-  else if constexpr (std::is_same_v<R, Lease>) return in(leases_);
-  else if constexpr (std::is_same_v<R, Operation>) return in(operations_);
-  else if constexpr (std::is_same_v<R, Job>) return in(jobs_);
-  else if constexpr (std::is_same_v<R, Presence>) return in(presence_);
-  else if constexpr (std::is_same_v<R, PoolReport>) return in(reports_);
-  else if constexpr (std::is_same_v<R, SeenLease>) return in(seen_leases_);
+  if constexpr (std::is_same_v<R, Meta>)
+    return &meta_;
+  else if constexpr (std::is_same_v<R, Namespace>)
+    return in(namespaces_);
+  else if constexpr (std::is_same_v<R, Session>)
+    return in(sessions_);
+  else if constexpr (std::is_same_v<R, Reservation>)
+    return in(reservations_);
+  else if constexpr (std::is_same_v<R, Lease>)
+    return in(leases_);
+  else if constexpr (std::is_same_v<R, Operation>)
+    return in(operations_);
+  else if constexpr (std::is_same_v<R, Job>)
+    return in(jobs_);
+  else if constexpr (std::is_same_v<R, Presence>)
+    return in(presence_);
+  else if constexpr (std::is_same_v<R, PoolReport>)
+    return in(reports_);
+  else if constexpr (std::is_same_v<R, SeenLease>)
+    return in(seen_leases_);
   else if constexpr (std::is_same_v<R, Pool>) {
     const PoolEntry* entry = find_pool(key);
     return entry ? &entry->pool : nullptr;

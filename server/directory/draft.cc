@@ -27,11 +27,15 @@ void Draft::roll_back_to(const Savepoint& savepoint) {
     const RecordKey key = last.mutation.key;
     account(key, -1);
     if (const Replica* replica = std::get_if<Replica>(&last.mutation.value)) {
-      if (last.next_same_key == kNone) newest_by_object_.erase(replica->key);
-      else newest_by_object_[replica->key] = last.next_same_key;
+      if (last.next_same_key == kNone)
+        newest_by_object_.erase(replica->key);
+      else
+        newest_by_object_[replica->key] = last.next_same_key;
     }
-    if (last.previous == kNone) newest_.erase(key);
-    else newest_[key] = last.previous;
+    if (last.previous == kNone)
+      newest_.erase(key);
+    else
+      newest_[key] = last.previous;
     staged_.pop_back();
     account(key, +1);
   }
@@ -62,7 +66,8 @@ const RecordValue* Draft::staged_value(const RecordKey& key) const {
   return it == newest_.end() ? nullptr : &staged_[it->second].mutation.value;
 }
 
-// ---- Derived figures ------------------------------------------------------------------------------------------
+// ---- Derived figures
+// ------------------------------------------------------------------------------------------
 
 void Draft::account(const RecordKey& key, int sign) {
   switch (key.kind) {
@@ -80,7 +85,8 @@ void Draft::account(const RecordKey& key, int sign) {
       if (find<Operation>({SessionId(key.first), key.second}))
         session_usage_[SessionId(key.first)].operations += sign;
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -130,7 +136,15 @@ bool Draft::is_present(SessionId worker) const {
   return presence && presence->attachment == Attachment::kAttached && !presence->silent;
 }
 
-// ---- Indexes, with what this batch staged -----------------------------------------------------------------------
+Incarnation Draft::seen(ReplicaId id) const {
+  if (const RecordValue* value = staged_value(RecordTraits<SeenReplica>::key(id)))
+    return std::get<SeenReplica>(*value).incarnation;
+  const uint32_t slot = base_.replicas().slot_of(id);
+  return slot == ReplicaTable::kNone ? 0 : base_.replicas().at(slot).seen;
+}
+
+// ---- Indexes, with what this batch staged
+// -----------------------------------------------------------------------
 
 std::vector<PoolId> Draft::pools_of(SessionId owner) const {
   std::vector<PoolId> out;
@@ -149,7 +163,8 @@ std::vector<SessionId> Draft::clients_of(SessionId worker) const {
     if (const Session* s = find<Session>(id); s && s->worker == worker) out.push_back(id);
   each_staged<Session>([&](const Session& s) {
     const Session* old = base_.find<Session>(s.id);
-    if (s.role == Role::kClient && s.worker == worker && !(old && old->worker == worker)) out.push_back(s.id);
+    if (s.role == Role::kClient && s.worker == worker && !(old && old->worker == worker))
+      out.push_back(s.id);
   });
   return out;
 }

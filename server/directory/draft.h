@@ -1,9 +1,10 @@
-// A draft: what a batch of commands is about to change, over a directory that it does not touch. Reads see the draft's
-// own writes. A refused command is rolled back to its savepoint; a batch that the store refuses is dropped whole, and
-// memory is still exactly what is on disk.
+// A draft: what a batch of commands is about to change, over a directory that it does not touch.
+// Reads see the draft's own writes. A refused command is rolled back to its savepoint; a batch that
+// the store refuses is dropped whole, and memory is still exactly what is on disk.
 //
-//   staged_   [ m0 ][ m1 ][ m2 ] ...      every write, in order; a newer one of the same record supersedes
-//   newest_   record key ─▶ position      rolling back pops writes and restores the positions they superseded
+//   staged_   [ m0 ][ m1 ][ m2 ] ...      every write, in order; a newer one of the same record
+//   supersedes newest_   record key ─▶ position      rolling back pops writes and restores the
+//   positions they superseded
 //
 // Usage, lease counts and counts per session are kept as differences to the directory's.
 #pragma once
@@ -32,7 +33,8 @@ class Draft {
 
   const Directory& base() const { return base_; }
 
-  // The record as this batch sees it, or nullptr. Stays valid until the draft ends or is rolled back.
+  // The record as this batch sees it, or nullptr. Stays valid until the draft ends or is rolled
+  // back.
   template <class R>
   const R* find(KeyOf<R> key) const;
   const Meta& meta() const { return *find<Meta>({}); }
@@ -57,12 +59,16 @@ class Draft {
   SessionUsage session_usage(SessionId id) const;
   uint32_t lease_count(ReplicaId id) const;
   bool is_present(SessionId worker) const;
+  // The incarnation of the re-attach that last named the replica.
+  Incarnation seen(ReplicaId id) const;
 
-  // The replicas of an object, staged ones included. Calls visit(const Replica&) until it returns false.
+  // The replicas of an object, staged ones included. Calls visit(const Replica&) until it returns
+  // false.
   template <class Visit>
   void each_replica(const ObjectKey& key, Visit visit) const;
 
-  // Records of one kind that this draft staged (newest form, not forgotten), beside those of the directory.
+  // Records of one kind that this draft staged (newest form, not forgotten), beside those of the
+  // directory.
   template <class R, class Visit>
   void each_staged(Visit visit) const;
 
@@ -87,8 +93,9 @@ class Draft {
   Savepoint savepoint() const { return {staged_.size(), events_.size(), asks_.size(), sync_}; }
   void roll_back_to(const Savepoint& savepoint);
 
-  // Ends the draft: each record at most once, in its final form. First what is put, kinds in the order of RecordKind (a
-  // pool before the replicas in it), then what is forgotten, in the opposite order.
+  // Ends the draft: each record at most once, in its final form. First what is put, kinds in the
+  // order of RecordKind (a pool before the replicas in it), then what is forgotten, in the opposite
+  // order.
   std::vector<Mutation> take_mutations();
   const IdCounters& counters() const { return counters_; }
   const std::vector<Event>& events() const { return events_; }
@@ -104,11 +111,14 @@ class Draft {
     uint32_t next_same_key = kNone;  // replicas: older staged replica of the same object key
   };
   struct ObjectKeyHash {
-    size_t operator()(const ObjectKey& key) const noexcept { return static_cast<size_t>(hash_of(key)); }
+    size_t operator()(const ObjectKey& key) const noexcept {
+      return static_cast<size_t>(hash_of(key));
+    }
   };
 
   void stage(Mutation mutation);
-  // Adds (or takes back) what the record at `key` contributes to the derived figures, as the draft sees it now.
+  // Adds (or takes back) what the record at `key` contributes to the derived figures, as the draft
+  // sees it now.
   void account(const RecordKey& key, int sign);
   void account(const Replica& replica, int sign);
   void account(const Lease& lease, int sign);
@@ -128,12 +138,14 @@ class Draft {
   bool sync_ = false;
 };
 
-// ---- Templates ----------------------------------------------------------------------------------------------
+// ---- Templates
+// ----------------------------------------------------------------------------------------------
 
 template <class R>
 const R* Draft::find(KeyOf<R> key) const {
   if (!newest_.empty())
-    if (const RecordValue* value = staged_value(RecordTraits<R>::key(key))) return std::get_if<R>(value);
+    if (const RecordValue* value = staged_value(RecordTraits<R>::key(key)))
+      return std::get_if<R>(value);
   return base_.find<R>(key);
 }
 
@@ -164,9 +176,12 @@ void Draft::each_staged(Visit visit) const {
 template <class IdType>
 IdType Draft::take_id() {
   uint64_t* counter = nullptr;
-  if constexpr (std::is_same_v<IdType, SessionId>) counter = &counters_.session;
-  else if constexpr (std::is_same_v<IdType, PoolId>) counter = &counters_.pool;
-  else if constexpr (std::is_same_v<IdType, LeaseId>) counter = &counters_.lease;
+  if constexpr (std::is_same_v<IdType, SessionId>)
+    counter = &counters_.session;
+  else if constexpr (std::is_same_v<IdType, PoolId>)
+    counter = &counters_.pool;
+  else if constexpr (std::is_same_v<IdType, LeaseId>)
+    counter = &counters_.lease;
   else {
     static_assert(std::is_same_v<IdType, JobId>, "replica ids are taken in runs");
     counter = &counters_.job;

@@ -1,5 +1,6 @@
-// What the directory tells the world about a change, once it is durable: events for watchers, asks for workers.
-// Handlers put them into the draft beside the mutations; the sequencer lets them out after install.
+// What the directory tells the world about a change, once it is durable: events for watchers, asks
+// for workers. Handlers put them into the draft beside the mutations; the sequencer lets them out
+// after install.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The invariants of docs/architecture.md in executable form. Simulation calls this after every commit, recovery once,
-// `berthctl check` on demand.
+// The invariants of docs/architecture.md in executable form. Simulation calls this after every
+// commit, recovery once, `berthctl check` on demand.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// A change as a value: a record in its new form, or the word that it is forgotten. Handlers make mutations in a
-// draft, the store makes them durable, Directory::install applies them; recovery reads the same mutations back.
+// A change as a value: a record in its new form, or the word that it is forgotten. Handlers make
+// mutations in a draft, the store makes them durable, Directory::install applies them; recovery
+// reads the same mutations back.
 #pragma once
 
 #include <compare>
@@ -14,10 +15,13 @@
 
 namespace berth {
 
-// ---- Records that are never written to disk ----------------------------------------------------------
+// ---- Records that are never written to disk
+// ----------------------------------------------------------
 
 // Whether a worker is there. Rebuilt from nothing after a restart: every session starts detached.
 enum class Attachment : uint8_t { kDetached, kReattaching, kAttached };
+inline constexpr PoolId kEveryPoolSearched{
+    UINT64_MAX};  // Presence::cursor_pool: every pool was searched
 struct Presence {
   SessionId session;
   Attachment attachment = Attachment::kDetached;
@@ -28,6 +32,9 @@ struct Presence {
   PoolId cursor_pool;
   ReplicaId cursor_replica;
   uint64_t dropped = 0;
+  std::vector<SessionId>
+      unknown_clients;  // named by the worker, fenced here: it is told when its Link is up
+  Time asked;           // when unanswered asks were last repeated
 };
 
 // What an owner last said about a pool.
@@ -50,14 +57,16 @@ struct SeenLease {
   Incarnation incarnation = 0;
 };
 
-// ---- The store itself ----------------------------------------------------------------------------------
+// ---- The store itself
+// ----------------------------------------------------------------------------------
 
 struct Meta {
   StoreId store_id;
   Epoch epoch = 0;
 };
 
-// ---- Keys -----------------------------------------------------------------------------------------------
+// ---- Keys
+// -----------------------------------------------------------------------------------------------
 
 enum class RecordKind : uint8_t {
   kMeta,
@@ -85,12 +94,12 @@ struct RecordKey {
 
 template <class R>
 struct RecordTraits;
-#define BERTH_RECORD(Type, IdType, field)                                                            \
-  template <>                                                                                        \
-  struct RecordTraits<Type> {                                                                        \
-    using Key = IdType;                                                                              \
-    static RecordKey key(Key id) { return {RecordKind::k##Type, id.value(), 0}; }                    \
-    static RecordKey key_of(const Type& record) { return key(record.field); }                        \
+#define BERTH_RECORD(Type, IdType, field)                                         \
+  template <>                                                                     \
+  struct RecordTraits<Type> {                                                     \
+    using Key = IdType;                                                           \
+    static RecordKey key(Key id) { return {RecordKind::k##Type, id.value(), 0}; } \
+    static RecordKey key_of(const Type& record) { return key(record.field); }     \
   }
 BERTH_RECORD(Namespace, NamespaceId, id);
 BERTH_RECORD(Session, SessionId, id);
@@ -128,11 +137,13 @@ struct RecordTraits<Meta> {
 template <class R>
 using KeyOf = typename RecordTraits<R>::Key;
 
-// ---- The change ------------------------------------------------------------------------------------------
+// ---- The change
+// ------------------------------------------------------------------------------------------
 
 struct Forgotten {};
-using RecordValue = std::variant<Forgotten, Meta, Namespace, Session, Pool, Replica, Reservation, Lease,
-                                 Operation, Job, Presence, PoolReport, SeenReplica, SeenLease>;
+using RecordValue =
+    std::variant<Forgotten, Meta, Namespace, Session, Pool, Replica, Reservation, Lease, Operation,
+                 Job, Presence, PoolReport, SeenReplica, SeenLease>;
 
 struct Mutation {
   RecordKey key;

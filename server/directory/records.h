@@ -1,5 +1,6 @@
-// The records of the directory: plain values. Everything durable is here; what follows from records (usage,
-// indexes, lease counts) and what is soft (heartbeats, who is attached) lives in directory.h.
+// The records of the directory: plain values. Everything durable is here; what follows from records
+// (usage, indexes, lease counts) and what is soft (heartbeats, who is attached) lives in
+// directory.h.
 #pragma once
 
 #include <cstdint>
@@ -85,7 +86,7 @@ struct Pool {
   SessionId owner;         // none once kGone
   std::string owner_name;  // worker name; survives the session
   std::string node;
-  BootId boot_id;          // of the node when the memory was taken: another boot proves it gone
+  BootId boot_id;  // of the node when the memory was taken: another boot proves it gone
   PoolState state = PoolState::kOpen;
   std::vector<std::string> importers;  // kGone: life locks that must be proven free first
 
@@ -106,8 +107,9 @@ struct Replica {
   bool in_reservation = false;  // still part of an open Reservation, whose record is its record
 };
 
-// The granted items of one Reserve that are still open. On disk it is one range record, and the replicas of its
-// items are made again from it; in memory each item is a Replica in state kReserved (or kQuarantined, overdue).
+// The granted items of one Reserve that are still open. On disk it is one range record, and the
+// replicas of its items are made again from it; in memory each item is a Replica in state kReserved
+// (or kQuarantined, overdue).
 struct ReservedItem {
   uint32_t index = 0;  // its replica is first + index
   ObjectKey key;
@@ -124,11 +126,14 @@ struct Reservation {
   bool quarantined = false;
   std::vector<ReservedItem> items;  // open ones, by index
 
-  ReplicaId replica_of(const ReservedItem& item) const { return ReplicaId(first.value() + item.index); }
+  ReplicaId replica_of(const ReservedItem& item) const {
+    return ReplicaId(first.value() + item.index);
+  }
 };
 
-// Read protection on a set of replicas, taken in one atomic acquire. A replica that is proven gone with its memory
-// may be named here until the lease ends; ids are never reused, so that is harmless.
+// Read protection on a set of replicas, taken in one atomic acquire. A replica that is proven gone
+// with its memory may be named here until the lease ends; ids are never reused, so that is
+// harmless.
 struct Lease {
   LeaseId id;
   SessionId session;

@@ -1,7 +1,9 @@
-// Every replica of the directory, in slots of fixed chunks, with the three ways in: by id, by object key (the copies of
-// one object are chained), and by pool (a doubly linked list through the slots). About 150 bytes a replica, all told.
+// Every replica of the directory, in slots of fixed chunks, with the three ways in: by id, by
+// object key (the copies of one object are chained), and by pool (a doubly linked list through the
+// slots). About 150 bytes a replica, all told.
 //
-// Owns nothing but itself; only Directory::install changes it. A slot's address is stable while its replica lives.
+// Owns nothing but itself; only Directory::install changes it. A slot's address is stable while its
+// replica lives.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +17,8 @@ namespace berth {
 
 struct ReplicaSlot {
   Replica replica;
-  uint32_t lease_count = 0;      // follows from the leases
-  Incarnation seen = 0;          // soft: named in the owner's re-attach of that incarnation
+  uint32_t lease_count = 0;  // follows from the leases
+  Incarnation seen = 0;      // soft: named in the owner's re-attach of that incarnation
   uint32_t next_same_key = SlotIndex::kNone;
   uint32_t pool_previous = SlotIndex::kNone;
   uint32_t pool_next = SlotIndex::kNone;
@@ -32,9 +34,12 @@ class ReplicaTable {
 
   uint32_t slot_of(ReplicaId id) const;
   uint32_t first_slot_of(const ObjectKey& key) const;
-  const ReplicaSlot& at(uint32_t slot) const { return chunks_[slot >> kChunkBits][slot & kChunkMask]; }
+  const ReplicaSlot& at(uint32_t slot) const {
+    return chunks_[slot >> kChunkBits][slot & kChunkMask];
+  }
   ReplicaSlot& at(uint32_t slot) { return chunks_[slot >> kChunkBits][slot & kChunkMask]; }
-  // Slots are numbered 0 to slot_limit() - 1; free ones have no valid id. For views that page through everything.
+  // Slots are numbered 0 to slot_limit() - 1; free ones have no valid id. For views that page
+  // through everything.
   uint32_t slot_limit() const { return slot_limit_; }
 
   // `pool_head` is the head of the list of the replica's pool, kept by the caller beside the pool.

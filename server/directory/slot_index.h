@@ -1,8 +1,10 @@
-// A hash index from a key to a 32-bit slot of a table that holds the keys themselves: open addressing, linear probing,
-// eight bytes an entry (slot and 32 bits of the hash), no tombstones. At a million keys that is 11 to 21 bytes a key,
-// against 50 and more for a node-based map, and a lookup touches one line of the index and one of the table.
+// A hash index from a key to a 32-bit slot of a table that holds the keys themselves: open
+// addressing, linear probing, eight bytes an entry (slot and 32 bits of the hash), no tombstones.
+// At a million keys that is 11 to 21 bytes a key, against 50 and more for a node-based map, and a
+// lookup touches one line of the index and one of the table.
 //
-//   hash ─▶ [tag|slot] [tag|slot] [ empty ] ...     equal(slot) asks the table whether it is the key
+//   hash ─▶ [tag|slot] [tag|slot] [ empty ] ...     equal(slot) asks the table whether it is the
+//   key
 //
 // Single-threaded. The order of entries never shows.
 #pragma once
@@ -49,7 +51,8 @@ class SlotIndex {
       }
   }
 
-  // Removes the entry of this slot under this hash; following entries move back, so that no tombstones remain.
+  // Removes the entry of this slot under this hash; following entries move back, so that no
+  // tombstones remain.
   template <class Rehash>
   void erase(uint64_t hash, uint32_t slot, Rehash rehash) {
     size_t hole = home(hash);
@@ -77,7 +80,9 @@ class SlotIndex {
   };
 
   static uint32_t tag_of(uint64_t hash) { return static_cast<uint32_t>(hash); }
-  size_t home(uint64_t hash) const { return static_cast<size_t>(hash >> 20) & (entries_.size() - 1); }
+  size_t home(uint64_t hash) const {
+    return static_cast<size_t>(hash >> 20) & (entries_.size() - 1);
+  }
   size_t next(size_t i) const { return (i + 1) & (entries_.size() - 1); }
 
   void place(uint64_t hash, uint32_t slot) {

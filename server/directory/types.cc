@@ -4,76 +4,116 @@ namespace berth {
 
 std::string_view name_of(Medium medium) {
   switch (medium) {
-    case Medium::kCpu: return "cpu";
-    case Medium::kCxl: return "cxl";
-    case Medium::kSsd: return "ssd";
+    case Medium::kCpu:
+      return "cpu";
+    case Medium::kCxl:
+      return "cxl";
+    case Medium::kSsd:
+      return "ssd";
   }
   return "unknown";
 }
 
 std::string_view name_of(Scope scope) {
   switch (scope) {
-    case Scope::kProcess: return "process";
-    case Scope::kHost: return "host";
-    case Scope::kDomain: return "domain";
+    case Scope::kProcess:
+      return "process";
+    case Scope::kHost:
+      return "host";
+    case Scope::kDomain:
+      return "domain";
   }
   return "unknown";
 }
 
 std::string_view name_of(ReplicaState state) {
   switch (state) {
-    case ReplicaState::kReserved: return "reserved";
-    case ReplicaState::kReady: return "ready";
-    case ReplicaState::kRetiring: return "retiring";
-    case ReplicaState::kQuarantined: return "quarantined";
+    case ReplicaState::kReserved:
+      return "reserved";
+    case ReplicaState::kReady:
+      return "ready";
+    case ReplicaState::kRetiring:
+      return "retiring";
+    case ReplicaState::kQuarantined:
+      return "quarantined";
   }
   return "unknown";
 }
 
 std::string_view name_of(StoreCode code) {
   switch (code) {
-    case StoreCode::kGranted: return "granted";
-    case StoreCode::kAlreadyPresent: return "already_present";
-    case StoreCode::kBeingWritten: return "being_written";
-    case StoreCode::kSkippedPoolFull: return "pool_full";
-    case StoreCode::kSkippedNoPool: return "no_pool";
-    case StoreCode::kSkippedNamespaceQuota: return "namespace_quota";
-    case StoreCode::kSkippedTooLarge: return "too_large";
-    case StoreCode::kSkippedNoHole: return "no_hole";
-    case StoreCode::kSkippedDropped: return "dropped";
-    case StoreCode::kSkippedUnavailable: return "unavailable";
-    case StoreCode::kSkippedCancelled: return "cancelled";
-    case StoreCode::kSkippedSessionLimit: return "session_limit";
+    case StoreCode::kGranted:
+      return "granted";
+    case StoreCode::kAlreadyPresent:
+      return "already_present";
+    case StoreCode::kBeingWritten:
+      return "being_written";
+    case StoreCode::kSkippedPoolFull:
+      return "pool_full";
+    case StoreCode::kSkippedNoPool:
+      return "no_pool";
+    case StoreCode::kSkippedNamespaceQuota:
+      return "namespace_quota";
+    case StoreCode::kSkippedTooLarge:
+      return "too_large";
+    case StoreCode::kSkippedNoHole:
+      return "no_hole";
+    case StoreCode::kSkippedDropped:
+      return "dropped";
+    case StoreCode::kSkippedUnavailable:
+      return "unavailable";
+    case StoreCode::kSkippedCancelled:
+      return "cancelled";
+    case StoreCode::kSkippedSessionLimit:
+      return "session_limit";
   }
   return "unknown";
 }
 
 std::string_view name_of(MissReason reason) {
   switch (reason) {
-    case MissReason::kNone: return "none";
-    case MissReason::kNotPresent: return "not_present";
-    case MissReason::kIncomplete: return "incomplete";
-    case MissReason::kBeingWritten: return "being_written";
-    case MissReason::kNotAccessible: return "not_accessible";
-    case MissReason::kOwnerSilent: return "owner_silent";
-    case MissReason::kUnverified: return "unverified";
-    case MissReason::kRetiring: return "retiring";
-    case MissReason::kQuarantined: return "quarantined";
-    case MissReason::kStoreDegraded: return "store_degraded";
+    case MissReason::kNone:
+      return "none";
+    case MissReason::kNotPresent:
+      return "not_present";
+    case MissReason::kIncomplete:
+      return "incomplete";
+    case MissReason::kBeingWritten:
+      return "being_written";
+    case MissReason::kNotAccessible:
+      return "not_accessible";
+    case MissReason::kOwnerSilent:
+      return "owner_silent";
+    case MissReason::kUnverified:
+      return "unverified";
+    case MissReason::kRetiring:
+      return "retiring";
+    case MissReason::kQuarantined:
+      return "quarantined";
+    case MissReason::kStoreDegraded:
+      return "store_degraded";
   }
   return "unknown";
 }
 
 std::string_view name_of(Why why) {
   switch (why) {
-    case Why::kNone: return "";
-    case Why::kEvicted: return "evicted";
-    case Why::kPoolClosing: return "pool_closing";
-    case Why::kWriterFenced: return "writer_fenced";
-    case Why::kWriterAborted: return "writer_aborted";
-    case Why::kWriteOverdue: return "write_overdue";
-    case Why::kLedgerMismatch: return "ledger_mismatch";
-    case Why::kOverQuota: return "over_quota";
+    case Why::kNone:
+      return "";
+    case Why::kEvicted:
+      return "evicted";
+    case Why::kPoolClosing:
+      return "pool_closing";
+    case Why::kWriterFenced:
+      return "writer_fenced";
+    case Why::kWriterAborted:
+      return "writer_aborted";
+    case Why::kWriteOverdue:
+      return "write_overdue";
+    case Why::kLedgerMismatch:
+      return "ledger_mismatch";
+    case Why::kOverQuota:
+      return "over_quota";
   }
   return "unknown";
 }

@@ -1,5 +1,6 @@
 // The words that the directory's records are written in: media, scopes, states, keys, item codes.
-// Numeric values are on disk and on the wire (proto/berth/v1/types.proto has the same numbers): never renumber.
+// Numeric values are on disk and on the wire (proto/berth/v1/types.proto has the same numbers):
+// never renumber.
 #pragma once
 
 #include <array>
@@ -19,7 +20,8 @@ enum class Role : uint8_t { kWorker = 1, kClient = 2 };
 
 enum class ReplicaState : uint8_t { kReserved = 1, kReady = 2, kRetiring = 3, kQuarantined = 4 };
 
-// What is stored about a pool's life. Whether it is verified or silent follows from its owner's session.
+// What is stored about a pool's life. Whether it is verified or silent follows from its owner's
+// session.
 enum class PoolState : uint8_t { kOpen = 1, kClosing = 4, kGone = 5 };
 
 enum class StoreCode : uint8_t {
@@ -39,7 +41,13 @@ enum class StoreCode : uint8_t {
 
 enum class CommitCode : uint8_t { kCommitted = 1, kClosed = 2, kUnknown = 3 };
 
-enum class ChunkClass : uint8_t { kMiss = 1, kL1Local = 2, kL1Shared = 3, kRestorable = 4, kPending = 5 };
+enum class ChunkClass : uint8_t {
+  kMiss = 1,
+  kL1Local = 2,
+  kL1Shared = 3,
+  kRestorable = 4,
+  kPending = 5
+};
 
 enum class MissReason : uint8_t {
   kNone = 0,
@@ -57,13 +65,13 @@ enum class MissReason : uint8_t {
 // Why a replica retires or is quarantined. A bounded set: metric label and CLI column.
 enum class Why : uint8_t {
   kNone = 0,
-  kEvicted = 1,           // an operator or a policy asked
+  kEvicted = 1,  // an operator or a policy asked
   kPoolClosing = 2,
-  kWriterFenced = 3,      // its writer is proven dead
-  kWriterAborted = 4,     // given up by its writer, pages in somebody else's pool
-  kWriteOverdue = 5,      // quarantined: the writer was asked to stop and has not answered
-  kLedgerMismatch = 6,    // quarantined: directory and ledger name different bytes
-  kOverQuota = 7,         // adopted past a quota, drained
+  kWriterFenced = 3,    // its writer is proven dead
+  kWriterAborted = 4,   // given up by its writer, pages in somebody else's pool
+  kWriteOverdue = 5,    // quarantined: the writer was asked to stop and has not answered
+  kLedgerMismatch = 6,  // quarantined: directory and ledger name different bytes
+  kOverQuota = 7,       // adopted past a quota, drained
 };
 
 std::string_view name_of(Medium);
@@ -76,8 +84,8 @@ std::string_view name_of(Why);
 inline constexpr size_t kDigestBytesMin = 16;
 inline constexpr size_t kDigestBytesMax = 32;
 
-// Digest of a prefix through one chunk. Shorter digests of a namespace are zero-padded here; the width is the
-// namespace's.
+// Digest of a prefix through one chunk. Shorter digests of a namespace are zero-padded here; the
+// width is the namespace's.
 struct Digest {
   std::array<uint8_t, kDigestBytesMax> bytes{};
   friend auto operator<=>(const Digest&, const Digest&) = default;
@@ -94,15 +102,17 @@ struct ObjectKey {
   friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
 };
 
-// Digests are uniformly distributed by construction (they are cryptographic or xxh3), so eight of their bytes,
-// mixed with the rest of the key, hash well. Salted inputs come from tenants, who can only slow themselves down.
+// Digests are uniformly distributed by construction (they are cryptographic or xxh3), so eight of
+// their bytes, mixed with the rest of the key, hash well. Salted inputs come from tenants, who can
+// only slow themselves down.
 inline uint64_t hash_of(const ObjectKey& key) {
   uint64_t a = 0;
   uint64_t b = 0;
   std::memcpy(&a, key.digest.bytes.data(), 8);
   std::memcpy(&b, key.digest.bytes.data() + 8, 8);
   uint64_t h = a ^ (b * 0x9E3779B97F4A7C15u);
-  h ^= (uint64_t{key.namespace_number} << 32 | uint64_t{key.shard} << 16 | key.part) * 0xD6E8FEB86659FD93u;
+  h ^= (uint64_t{key.namespace_number} << 32 | uint64_t{key.shard} << 16 | key.part) *
+       0xD6E8FEB86659FD93u;
   h ^= h >> 32;
   return h * 0xD6E8FEB86659FD93u;
 }

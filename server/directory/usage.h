@@ -1,5 +1,6 @@
-// Figures that follow from records. They are never stored: install() keeps them, check_invariants() adds them up again
-// and compares. A draft keeps the differences that it would make, in the same shape, with the same account().
+// Figures that follow from records. They are never stored: install() keeps them, check_invariants()
+// adds them up again and compares. A draft keeps the differences that it would make, in the same
+// shape, with the same account().
 #pragma once
 
 #include <cstdint>

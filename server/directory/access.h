@@ -1,0 +1,28 @@
+// Who can reach a pool's bytes: the one place that knows what a scope means.
+#pragma once
+
+#include <string>
+
+#include "server/directory/records.h"
+
+namespace berth {
+
+// Who reads or writes: the worker it goes through and its engine id.
+struct Reader {
+  SessionId worker;
+  std::string engine;
+};
+
+inline bool can_reach(const Pool& pool, const Reader& reader) {
+  switch (pool.spec.scope) {
+    case Scope::kProcess:
+      return pool.owner == reader.worker && pool.spec.engine == reader.engine;
+    case Scope::kHost:
+      return pool.owner == reader.worker;
+    case Scope::kDomain:
+      return false;  // no session has proven that it maps the domain
+  }
+  return false;
+}
+
+}  // namespace berth

@@ -1,0 +1,114 @@
+// What every handler works with: the draft, the bounds, the present. And the checks and small steps
+// that handlers of several nouns share. Handlers live in files by noun; each is a list of refusals,
+// then the change.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "server/directory/commands.h"
+#include "server/directory/config.h"
+#include "server/directory/draft.h"
+
+namespace berth {
+
+struct Context {
+  Draft& draft;
+  const DirectoryConfig& config;
+  Time now;
+};
+
+// ---- Who is speaking
+// ----------------------------------------------------------------------------------------- The
+// worker session, alive and under its present incarnation. Errors: unknown_session,
+// stale_incarnation.
+Result<const Session*> require_worker(const Context& c, const Caller& caller);
+// The same, with its Link up and its ledger reconciled. Errors: also reattaching.
+Result<const Session*> require_present_worker(const Context& c, const Caller& caller);
+// A client that joined through this worker. Errors: unknown_session, permission_denied,
+// session_fenced.
+Result<const Session*> require_client(const Context& c, const Caller& caller, SessionId client);
+
+// ---- Numbered operations
+// ------------------------------------------------------------------------------------- The stored
+// answer of this number, or nullptr when it is new and may be done now. Errors: operation_mismatch
+// (other content), unknown_operation (below the low-water mark), operation_window_full.
+Result<const Operation*> find_operation(const Context& c, const Numbered& id, OperationKind kind);
+Operation new_operation(const Numbered& id, OperationKind kind);
+
+// ---- Replicas
+// -------------------------------------------------------------------------------------------------
+// A replica in `state` leaves its reservation and goes on as a record of its own.
+void move_to(const Context& c, Replica replica, ReplicaState state, Why why);
+// READY or quarantined or reserved -> RETIRING; asks the owner to reclaim it when no lease protects
+// it.
+void retire(const Context& c, const Replica& replica, Why why);
+// Asks owners to reclaim these replicas, which are RETIRING and unprotected. Grouped by owner.
+void ask_reclaim(const Context& c, const std::vector<ReplicaId>& replicas);
+// These replicas and their memory are gone. Where one was reserved, the stored answer of its
+// Reserve says so from now on.
+void drop(const Context& c, const std::vector<ReplicaId>& replicas);
+
+// ---- Reservations
+// ----------------------------------------------------------------------------------------------
+// The open reservation that this replica is an item of, or nullptr.
+const Reservation* reservation_of(const Context& c, ReplicaId replica);
+// Takes these items out of the reservation; forgets it with its last one.
+void close_items(const Context& c, const Reservation& reservation,
+                 const std::vector<ReplicaId>& replicas);
+
+// ---- Leases
+// -----------------------------------------------------------------------------------------------------
+// Ends a lease; replicas in RETIRING that it was the last to protect are asked for.
+void end_lease(const Context& c, const Lease& lease, std::string reason);
+
+// ---- Sessions and pools
+// ------------------------------------------------------------------------------------------
+void start_job(const Context& c, JobKind kind, PoolId pool, SessionId session);
+// A client session gives back what it held, in slices; it may do nothing more from now on.
+void end_client(const Context& c, const Session& client, EventKind why, std::string reason);
+enum class Proof : uint8_t {
+  kProcessDead,  // its memory may still be mapped by clients of the same boot
+  kBootOver,     // nothing of that boot is left
+};
+// A worker is proven dead: its name is free, its pools are GONE, its clients wait for a successor.
+void fence_worker(const Context& c, const Session& worker, Proof proof, std::string reason);
+// GONE, empty and unmapped pools are forgotten.
+void forget_pool_if_over(const Context& c, PoolId pool);
+// Above every epoch of this store that a worker has seen (a power cut may have taken our last
+// start), so that ids from the lost future are not made again. The last step of a handler.
+void rise_above(const Context& c, Epoch seen, const StoreId& store_id);
+uint64_t backing_of_node(const Context& c, const std::string& node);
+
+// ---- Handlers, by noun
+// -------------------------------------------------------------------------------------------
+Result<Outcome> handle(const Context& c, const Restart& command);            // sessions.cc
+Result<Outcome> handle(const Context& c, const OpenNamespace& command);      // namespaces.cc
+Result<Outcome> handle(const Context& c, const SetNamespaceQuota& command);  // namespaces.cc
+Result<Outcome> handle(const Context& c, const OpenWorker& command);         // sessions.cc
+Result<Outcome> handle(const Context& c, const OpenClient& command);         // sessions.cc
+Result<Outcome> handle(const Context& c, const CloseSession& command);       // fencing.cc
+Result<Outcome> handle(const Context& c, const FenceClient& command);        // fencing.cc
+Result<Outcome> handle(const Context& c, const FenceByOperator& command);    // fencing.cc
+Result<Outcome> handle(const Context& c, const ReleaseOrphans& command);     // fencing.cc
+Result<Outcome> handle(const Context& c, const LinkUp& command);             // presence.cc
+Result<Outcome> handle(const Context& c, const LinkDown& command);           // presence.cc
+Result<Outcome> handle(const Context& c, const Heartbeat& command);          // presence.cc
+Result<Outcome> handle(const Context& c, const BeginReattach& command);      // reattach.cc
+Result<Outcome> handle(const Context& c, const ReconcileChunk& command);     // reattach.cc
+Result<Outcome> handle(const Context& c, const EndReattach& command);        // reattach.cc
+Result<Outcome> handle(const Context& c, const RegisterPool& command);       // pools.cc
+Result<Outcome> handle(const Context& c, const ClosePool& command);          // pools.cc
+Result<Outcome> handle(const Context& c, const Reserve& command);            // reserve.cc
+Result<Outcome> handle(const Context& c, const Commit& command);             // objects.cc
+Result<Outcome> handle(const Context& c, const Abort& command);              // objects.cc
+Result<Outcome> handle(const Context& c, const Evict& command);              // objects.cc
+Result<Outcome> handle(const Context& c, const ReclaimAck& command);         // objects.cc
+Result<Outcome> handle(const Context& c, const Acquire& command);            // leases.cc
+Result<Outcome> handle(const Context& c, const Renew& command);              // leases.cc
+Result<Outcome> handle(const Context& c, const Release& command);            // leases.cc
+Result<Outcome> handle(const Context& c, const Tick& command);               // tick.cc
+Result<Outcome> handle(const Context& c, const RunJob& command);             // jobs.cc
+
+}  // namespace berth

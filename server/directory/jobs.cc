@@ -1,0 +1,150 @@
+// Long work in slices: each RunJob changes at most about slice_records records and moves the job's
+// durable cursor, so that other calls are answered in between and a restart goes on where the last
+// slice ended. What a job means for visibility was done when it was started.
+#include "server/directory/context.h"
+
+namespace berth {
+namespace {
+
+struct Slice {
+  uint32_t left;
+  bool is_used_up() const { return left == 0; }
+  void spend(size_t records) { left -= std::min<uint32_t>(left, static_cast<uint32_t>(records)); }
+};
+
+bool finish(const Context& c, const Job& job) {
+  c.draft.emit(
+      {.kind = EventKind::kJobDone, .session = job.session, .pool = job.pool, .count = job.done});
+  c.draft.forget<Job>(job.id);
+  return false;
+}
+
+bool go_on(const Context& c, Job job, uint64_t done, uint64_t cursor) {
+  job.done += done;
+  job.cursor = cursor;
+  c.draft.put(std::move(job));
+  return true;
+}
+
+// The pool's memory is proven gone: its replicas are forgotten, whoever leased them.
+bool drop_pool(const Context& c, const Job& job) {
+  const PoolEntry* entry = c.draft.base().find_pool(job.pool);
+  std::vector<ReplicaId> dropped;
+  if (entry) {
+    const ReplicaTable& table = c.draft.base().replicas();
+    for (uint32_t slot = entry->head;
+         slot != ReplicaTable::kNone && dropped.size() < c.config.slice_records;
+         slot = table.at(slot).pool_next)
+      if (const ReplicaId id = table.at(slot).replica.id; c.draft.find<Replica>(id))
+        dropped.push_back(id);
+  }
+  if (!dropped.empty()) {
+    c.draft.emit({.kind = EventKind::kDropped,
+                  .pool = job.pool,
+                  .replica = dropped.front(),
+                  .count = dropped.size(),
+                  .reason = "its owner is gone"});
+    drop(c, dropped);
+  }
+  if (c.draft.pool_usage(job.pool).replicas() > 0) return go_on(c, job, dropped.size(), 0);
+  const PoolId pool = job.pool;
+  finish(c, job);
+  forget_pool_if_over(c, pool);
+  return false;
+}
+
+// Drained close: every READY replica retires; leases keep what they protect until they end.
+bool close_pool(const Context& c, const Job& job) {
+  const PoolEntry* entry = c.draft.base().find_pool(job.pool);
+  if (!entry) return finish(c, job);
+  const ReplicaTable& table = c.draft.base().replicas();
+  uint32_t slot = entry->head;
+  if (job.cursor != 0)
+    if (const uint32_t at = table.slot_of(ReplicaId(job.cursor)); at != ReplicaTable::kNone)
+      slot = at;
+  uint64_t retired = 0;
+  uint32_t looks = c.config.slice_records * 4;
+  for (; slot != ReplicaTable::kNone; slot = table.at(slot).pool_next) {
+    const ReplicaId id = table.at(slot).replica.id;
+    if (retired == c.config.slice_records || looks-- == 0)
+      return go_on(c, job, retired, id.value());
+    const Replica* replica = c.draft.find<Replica>(id);
+    if (!replica || replica->state != ReplicaState::kReady) continue;
+    retire(c, *replica, Why::kPoolClosing);
+    ++retired;
+  }
+  const PoolId pool = job.pool;
+  finish(c, job);
+  forget_pool_if_over(c, pool);
+  return false;
+}
+
+// A reservation of a session that is over: its writer is proven gone, so the owner may take the
+// pages back.
+void abandon(const Context& c, const Reservation& reservation) {
+  const Reservation closed = reservation;
+  std::vector<ReplicaId> gone;
+  for (const ReservedItem& item : closed.items) {
+    const Replica* replica = c.draft.find<Replica>(closed.replica_of(item));
+    const Pool* pool = c.draft.find<Pool>(item.pool);
+    if (pool->state == PoolState::kGone)
+      gone.push_back(replica->id);
+    else
+      retire(c, *replica, Why::kWriterFenced);
+  }
+  c.draft.forget<Reservation>(closed.first);
+  for (const ReplicaId id : gone) c.draft.forget<Replica>(id);
+}
+
+bool end_session(const Context& c, const Job& job) {
+  const Directory& directory = c.draft.base();
+  const SessionId session = job.session;
+  Slice slice{c.config.slice_records};
+  const auto& leases = directory.leases_by_session();
+  for (auto it = leases.lower_bound({session, LeaseId()});
+       it != leases.end() && it->first == session && !slice.is_used_up(); ++it) {
+    const Lease* lease = c.draft.find<Lease>(it->second);
+    if (!lease) continue;
+    slice.spend(1 + lease->replicas.size() / 8);
+    end_lease(c, *lease, "its session ended");
+  }
+  const auto& reservations = directory.reservations_by_session();
+  for (auto it = reservations.lower_bound({session, ReplicaId()});
+       it != reservations.end() && it->first == session && !slice.is_used_up(); ++it) {
+    const Reservation* reservation = c.draft.find<Reservation>(it->second);
+    if (!reservation) continue;
+    slice.spend(1 + reservation->items.size());
+    abandon(c, *reservation);
+  }
+  const auto& operations = directory.operations();
+  for (auto it = operations.lower_bound({session, 0});
+       it != operations.end() && it->first.session == session && !slice.is_used_up(); ++it) {
+    if (!c.draft.find<Operation>(it->first)) continue;
+    slice.spend(1);
+    c.draft.forget<Operation>(it->first);
+  }
+  const SessionUsage left = c.draft.session_usage(session);
+  if (left.leases + left.reservations + left.operations > 0)
+    return go_on(c, job, c.config.slice_records - slice.left, 0);
+  c.draft.forget<Session>(session);
+  c.draft.emit({.kind = EventKind::kSessionEnded, .session = session});
+  return finish(c, job);
+}
+
+}  // namespace
+
+Result<Outcome> handle(const Context& c, const RunJob& command) {
+  const Job* job = c.draft.find<Job>(command.job);
+  if (!job) return JobRan{false};
+  switch (job->kind) {
+    case JobKind::kDropPool:
+      return JobRan{drop_pool(c, *job)};
+    case JobKind::kEndSession:
+      return JobRan{end_session(c, *job)};
+    case JobKind::kClosePool:
+      return JobRan{close_pool(c, *job)};
+  }
+  return JobRan{false};
+}
+
+}  // namespace berth
