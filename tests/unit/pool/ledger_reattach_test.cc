@@ -45,7 +45,7 @@ TEST_CASE("the ledger is reported by pool and namespace, in order of id, in boun
 
 TEST_CASE("what went during the report is skipped", "[pool][ledger]") {
   LedgerRig rig;
-  for (const uint64_t id : {1, 2, 3}) REQUIRE(rig.allocate(id) == AllocateCode::kAllocated);
+  for (const uint64_t id : {1u, 2u, 3u}) REQUIRE(rig.allocate(id) == AllocateCode::kAllocated);
   const auto order = rig.ledger.reattach_order();
   rig.ledger.abort(kAnn, replica(1), WriterSpan::kReturned);
   rig.ledger.abort(kAnn, replica(2), WriterSpan::kMayBeOut);  // forgotten

@@ -75,7 +75,7 @@ TEST_CASE("what the server grants wrongly is refused and changes nothing", "[poo
 TEST_CASE("free bytes without a hole are no_hole, and a hole again once neighbours went",
           "[pool][ledger][FC-62]") {
   LedgerRig rig(4);
-  for (const uint64_t id : {1, 2, 3, 4}) rig.store(id);
+  for (const uint64_t id : {1u, 2u, 3u, 4u}) rig.store(id);
   rig.reclaim(1);
   rig.reclaim(3);
   CHECK(rig.usage().free_bytes == 2 * kPage);
@@ -188,7 +188,7 @@ TEST_CASE("a lease of which nothing could be opened is not kept", "[pool][ledger
 TEST_CASE("a repeated open takes no second span, and another client's lease is refused",
           "[pool][ledger]") {
   LedgerRig rig;
-  for (const uint64_t id : {1, 2, 3}) rig.store(id);
+  for (const uint64_t id : {1u, 2u, 3u}) rig.store(id);
   rig.open(1, kBob, {1, 2, 1});  // the same replica twice under one lease
   const std::vector<SpanRequest> again{rig.span_of(1), rig.span_of(3), rig.span_of(2),
                                        rig.span_of(1), rig.span_of(1)};
@@ -261,7 +261,7 @@ TEST_CASE("a reclaim that waited for the writer is acknowledged when it finishes
 
 TEST_CASE("with a dead client go its spans, and nobody else's", "[pool][ledger][FC-01]") {
   LedgerRig rig;
-  for (const uint64_t id : {1, 2}) rig.store(id);
+  for (const uint64_t id : {1u, 2u}) rig.store(id);
   REQUIRE(rig.allocate(3, kPage, kAnn) == AllocateCode::kAllocated);
   REQUIRE(rig.allocate(4, kPage, kAnn) == AllocateCode::kAllocated);
   REQUIRE(rig.ledger.written(kAnn, replica(4)) == WrittenCode::kWritten);
