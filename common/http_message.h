@@ -1,4 +1,5 @@
-// From the bytes of one HTTP request to the bytes of its answer, without any socket.
+// From the bytes of one HTTP request to the bytes of its answer, without any socket. Free functions
+// without state, for the server's one thread and for tests.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
 // An operating-system refusal as our Error: what was attempted, on what, and what the kernel said.
+// Always Reason::kIoError; a caller that can tell more from errno makes its own Error.
 #pragma once
 
 #include <cerrno>

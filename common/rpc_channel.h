@@ -1,4 +1,5 @@
-// The client side of a gRPC connection, with our settings, and deadlines for its calls.
+// The client side of a gRPC connection, with our settings, and deadlines for its calls. Channels
+// are thread-safe and reconnect by themselves; every call needs a deadline of its own.
 #pragma once
 
 #include <grpcpp/channel.h>

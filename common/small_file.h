@@ -1,4 +1,5 @@
-// Small files read and written whole: kernel files, identities, ready markers.
+// Small files read and written whole: kernel files, identities, ready markers. Bounded, so that a
+// wrong path never fills the memory.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,5 @@
-// Sole owner of a file descriptor: closes it on destruction. Moves, never copies. Not thread-safe.
+// Sole owner of a file descriptor: closes it on destruction. Moves, never copies.
+// Not thread-safe; other code may use get() while the owner lives.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
-// A fresh directory that is gone, with everything in it, when the test ends.
+// A fresh directory that is gone, with everything in it, when the test ends. Its path is short
+// enough for unix sockets in it.
 #pragma once
 
 #include <stdlib.h>
