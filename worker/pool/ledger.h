@@ -3,7 +3,7 @@
 // the ledger says what is really there, and nothing leaves before its last span is back.
 //
 // Pure: no clock, I/O, threads or chance; the order of every answer depends on ids alone. One
-// caller at a time. Lookups are O(1), an entry costs about 130 bytes in all.
+// caller at a time. Lookups are O(1), an entry costs under 150 bytes in all.
 //
 // It keeps its limits even when the server is wrong: a pool never holds more than its capacity and
 // budget, an id is never held twice, and a span is only opened where the ledger holds exactly that

@@ -1,4 +1,5 @@
 // A ledger with one pool of 8 pages of 4 KiB, and the few words that its tests are written in.
+// When the rig goes, the invariants of its ledger must hold.
 #pragma once
 
 #include <catch2/catch.hpp>
