@@ -103,7 +103,7 @@ Grid grid_of(const Section& section) {
 std::vector<size_t> widths_of(const Grid& grid) {
   std::vector<size_t> widths;
   for (size_t i = 0; i < grid.columns.size(); ++i) {
-    size_t width = grid.columns[i].title.size();
+    size_t width = std::max(grid.columns[i].title.size(), grid.columns[i].width_min);
     for (const auto& line : grid.lines) width = std::max(width, line[i].text.size());
     widths.push_back(width);
   }

@@ -5,6 +5,7 @@
 // Plain values; no ownership of anything else, no threads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -45,6 +46,7 @@ struct Column {
   Kind kind = Kind::kText;
   Shown shown = Shown::kEverywhere;
   bool alarming = false;  // a value that is not zero is shown as trouble
+  size_t width_min = 0;  // of a stream, whose later values are not known when its header is printed
 };
 
 using Row = std::vector<Value>;  // one value per column

@@ -1,0 +1,22 @@
+// The commands, each described in the file of its name. commands.cc puts them in order.
+#pragma once
+
+#include "server/ctl/command.h"
+
+namespace berth::ctl {
+
+Command status_command();
+Command usage_command();
+Command pools_command();
+Command sessions_command();
+Command namespaces_command();
+Command objects_command();
+Command leases_command();
+Command reservations_command();
+Command jobs_command();
+Command events_command();
+Command check_command();
+Command fence_command();
+Command evict_command();
+
+}  // namespace berth::ctl
