@@ -22,7 +22,8 @@ using JoinId = Id<struct JoinStream>;
 // share it. Inputs that name an earlier connection are ignored.
 using ConnectionId = Id<struct Connection>;
 
-// ---- Towards berthd -------------------------------------------------------------------------------
+// ---- Towards berthd
+// -------------------------------------------------------------------------------
 
 struct CallOpenSession {
   ConnectionId connection;
@@ -53,13 +54,13 @@ struct CloseConnection {
   ConnectionId connection;
 };
 
-// ---- Towards engines ------------------------------------------------------------------------------
+// ---- Towards engines
+// ------------------------------------------------------------------------------
 
-using Reply =
-    std::variant<v1::OpenNamespaceResponse, v1::ProbeResponse, v1::BeginStoreResponse,
-                 v1::FinishStoreResponse, v1::AbortStoreResponse, v1::LoadResponse,
-                 v1::WaitResponse, v1::WorkerRenewResponse, v1::WorkerReleaseResponse,
-                 v1::LeaveResponse>;
+using Reply = std::variant<v1::OpenNamespaceResponse, v1::ProbeResponse, v1::BeginStoreResponse,
+                           v1::FinishStoreResponse, v1::AbortStoreResponse, v1::LoadResponse,
+                           v1::WaitResponse, v1::WorkerRenewResponse, v1::WorkerReleaseResponse,
+                           v1::LeaveResponse>;
 // A call that has ended meanwhile is ignored by the shell.
 struct Answer {
   CallId call;
@@ -82,7 +83,8 @@ struct EndJoin {
   Error error;
 };
 
-// ---- The rest -------------------------------------------------------------------------------------
+// ---- The rest
+// -------------------------------------------------------------------------------------
 
 // Test this life lock in the runtime directory and report with Agent::life_tested.
 struct TestLife {

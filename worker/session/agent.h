@@ -45,25 +45,33 @@ struct AgentPool {
 struct AgentOptions {
   std::string worker_name;
   std::string node;
-  std::string boot_id;          // 16 bytes
-  std::string request_token;    // 16 random bytes: makes a repeated OpenSession one session
-  uint64_t process = 0;         // random, names this process: the worker_incarnation of engines
+  std::string boot_id;        // 16 bytes
+  std::string request_token;  // 16 random bytes: makes a repeated OpenSession one session
+  uint64_t process = 0;       // random, names this process: the worker_incarnation of engines
   uint64_t host_memory_bytes = 0;
   std::vector<AgentPool> pools;
   std::vector<std::string> write_order;  // pool names; empty: as configured
   uint64_t seed = 0;                     // of the back-off's jitter
 
-  size_t clients_max = 64;          // attached, and as many more that wait to be
-  size_t requests_max = 8192;       // on their way to berthd; more: unavailable
-  size_t waiters_per_operation_max = 8;  // calls that wait for one operation
-  Duration retry_after = seconds(2);     // an unanswered request is sent again
-  Duration probe_within = seconds(2);    // then a probe is a miss
-  Duration attach_within = seconds(30);  // silence of one step of attaching: start over
+  size_t clients_max = 64;                   // attached, and as many more that wait to be
+  size_t requests_max = 8192;                // on their way to berthd; more: unavailable
+  size_t waiters_per_operation_max = 8;      // calls that wait for one operation
+  Duration retry_after = seconds(2);         // an unanswered request is sent again
+  Duration retry_pause = milliseconds(250);  // before a request that was put off is sent again
+  Duration probe_within = seconds(2);        // then a probe is a miss
+  Duration attach_within = seconds(10);      // silence of one step of attaching: start over
   Duration backoff_min = milliseconds(50);
   Duration backoff_max = seconds(2);
   Duration life_test_every = milliseconds(200);
-  size_t reattach_chunk_max = 4096;  // the protocol's bound
-  size_t reattach_window = 4;        // chunks sent and not yet judged
+  Duration pool_retry_every = seconds(1);  // a pool that the host's budget has no room for yet
+  size_t reattach_chunk_max = 4096;        // the protocol's bound
+  size_t reattach_window = 4;              // chunks sent and not yet judged
+};
+
+struct WrittenSpan {
+  size_t pool = 0;  // index into the configured pools
+  uint64_t offset = 0;
+  uint64_t size_bytes = 0;
 };
 
 struct AgentState;
@@ -104,7 +112,6 @@ class Agent {
   };
   // Waits until attached, then answers with Welcome or EndJoin.
   void client_joined(Join join, Time now);
-  void client_mapped(JoinId join, Time now);
   void client_poisoned(JoinId join, OperationNumber operation, Time now);
   // The stream ended: a reason to look at the life lock, never proof.
   void client_stream_ended(JoinId join, Time now);
@@ -125,8 +132,10 @@ class Agent {
   void renew(CallId call, const v1::WorkerRenewRequest& request, Time now);
   void release(CallId call, const v1::WorkerReleaseRequest& request, Time now);
   void leave(CallId call, const v1::LeaveRequest& request, Time now);
-  // The engine no longer waits (its deadline, its death): drop the call.
-  void call_ended(CallId call);
+
+  // What a FinishStore names, as far as it is this client's: the shell makes it visible (the
+  // medium's barrier) before it hands the call in.
+  std::vector<WrittenSpan> spans_of(const v1::FinishStoreRequest& request) const;
 
   // ---- Views ----
   bool is_attached() const;
