@@ -1,0 +1,11 @@
+// How much memory this process holds, as the kernel counts it.
+#pragma once
+
+#include <cstdint>
+
+namespace berth::rpc {
+
+// Zero when the kernel does not say.
+uint64_t resident_bytes();
+
+}  // namespace berth::rpc

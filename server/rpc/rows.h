@@ -1,0 +1,15 @@
+// One record of the directory as one row of a view.
+#pragma once
+
+#include "server/rpc/views.h"
+
+namespace berth::rpc {
+
+v1::PoolRow pool_row(const ViewContext& context, const PoolEntry& entry);
+v1::SessionRow session_row(const ViewContext& context, const Session& session);
+v1::NamespaceRow namespace_row(const ViewContext& context, const Namespace& ns);
+v1::ReplicaRow replica_row(const ViewContext& context, const ReplicaSlot& slot);
+v1::LeaseRow lease_row(const ViewContext& context, const Lease& lease);
+v1::ReservationRow reservation_row(const ViewContext& context, const Reservation& reservation);
+
+}  // namespace berth::rpc
