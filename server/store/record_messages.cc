@@ -1,0 +1,354 @@
+#include "server/store/record_messages.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace berth {
+namespace {
+
+void append_big_endian(uint64_t value, std::string& out) {
+  for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
+}
+
+uint64_t big_endian(std::string_view bytes) {
+  uint64_t value = 0;
+  for (const char byte : bytes) value = value << 8 | static_cast<uint8_t>(byte);
+  return value;
+}
+
+// Length without the padding of shorter digests; a digest that itself ends in zeros gets them back
+// as padding.
+size_t width_of(const Digest& digest) {
+  size_t width = kDigestBytesMax;
+  while (width > kDigestBytesMin && digest.bytes[width - 1] == 0) --width;
+  return width;
+}
+
+std::string_view view_of(const Digest& digest, size_t width) {
+  return {reinterpret_cast<const char*>(digest.bytes.data()), width};
+}
+
+bool read_digest(std::string_view bytes, Digest& digest) {
+  if (bytes.size() < kDigestBytesMin || bytes.size() > kDigestBytesMax) return false;
+  digest = {};
+  std::memcpy(digest.bytes.data(), bytes.data(), bytes.size());
+  return true;
+}
+
+bool read_key(uint64_t namespace_id, uint32_t shard, uint32_t part, ObjectKey& key) {
+  if (namespace_id == 0 || namespace_id > std::numeric_limits<uint32_t>::max()) return false;
+  if (shard > std::numeric_limits<uint16_t>::max() || part > std::numeric_limits<uint16_t>::max())
+    return false;
+  key.namespace_number = static_cast<uint32_t>(namespace_id);
+  key.shard = static_cast<uint16_t>(shard);
+  key.part = static_cast<uint16_t>(part);
+  return true;
+}
+
+template <class Enum>
+bool read_enum(uint32_t number, Enum min, Enum max, Enum& out) {
+  if (number < static_cast<uint32_t>(min) || number > static_cast<uint32_t>(max)) return false;
+  out = static_cast<Enum>(number);
+  return true;
+}
+
+template <class Strings>
+void write_all(const std::vector<std::string>& from, Strings* to) {
+  for (const std::string& text : from) *to->Add() = text;
+}
+
+}  // namespace
+
+std::string id_bytes(const Id128& id) {
+  std::string bytes;
+  if (!id.valid()) return bytes;
+  append_big_endian(id.high, bytes);
+  append_big_endian(id.low, bytes);
+  return bytes;
+}
+
+bool read_id(std::string_view bytes, Id128& id) {
+  if (!bytes.empty() && bytes.size() != 16) return false;
+  id = bytes.empty() ? Id128{} : Id128{big_endian(bytes.substr(0, 8)), big_endian(bytes.substr(8))};
+  return true;
+}
+
+// ---- Namespaces
+// -------------------------------------------------------------------------------------------
+
+void write(const Namespace& record, store::v1::NamespaceRecord& message) {
+  const NamespaceSpec& spec = record.spec;
+  message.set_name(spec.name);
+  message.set_application(spec.application);
+  message.set_model(spec.model);
+  message.set_adapter(spec.adapter);
+  message.set_tokenizer(spec.tokenizer);
+  message.set_dtype(spec.dtype);
+  message.set_layers(spec.layers);
+  message.set_kv_heads(spec.kv_heads);
+  message.set_head_dim(spec.head_dim);
+  message.set_storage_format(spec.storage_format);
+  message.set_storage_version(spec.storage_version);
+  message.set_chunk_tokens(spec.chunk_tokens);
+  message.set_tensor_parallel(spec.tensor_parallel);
+  message.set_pipeline_parallel(spec.pipeline_parallel);
+  message.set_shards(spec.shards);
+  message.set_parts(spec.parts);
+  message.set_digest_bytes(spec.digest_bytes);
+  message.set_quota_bytes(record.quota_bytes);
+  message.set_fingerprint(id_bytes(record.fingerprint));
+}
+
+bool read(const store::v1::NamespaceRecord& message, Namespace& record) {
+  NamespaceSpec& spec = record.spec;
+  spec.name = message.name();
+  spec.application = message.application();
+  spec.model = message.model();
+  spec.adapter = message.adapter();
+  spec.tokenizer = message.tokenizer();
+  spec.dtype = message.dtype();
+  spec.layers = message.layers();
+  spec.kv_heads = message.kv_heads();
+  spec.head_dim = message.head_dim();
+  spec.storage_format = message.storage_format();
+  spec.storage_version = message.storage_version();
+  spec.chunk_tokens = message.chunk_tokens();
+  spec.tensor_parallel = message.tensor_parallel();
+  spec.pipeline_parallel = message.pipeline_parallel();
+  spec.shards = message.shards();
+  spec.parts = message.parts();
+  spec.digest_bytes = message.digest_bytes();
+  record.quota_bytes = message.quota_bytes();
+  return read_id(message.fingerprint(), record.fingerprint);
+}
+
+// ---- Sessions
+// ---------------------------------------------------------------------------------------------
+
+void write(const Session& record, store::v1::SessionRecord& message) {
+  message.set_role(static_cast<uint32_t>(record.role));
+  message.set_token(id_bytes(record.token));
+  message.set_request_token(id_bytes(record.request_token));
+  message.set_name(record.name);
+  message.set_node(record.node);
+  message.set_boot_id(id_bytes(record.boot_id));
+  message.set_incarnation(record.incarnation);
+  message.set_worker(record.worker.value());
+  message.set_worker_name(record.worker_name);
+  message.set_life_name(record.life_name);
+  write_all(record.access_domains, message.mutable_access_domains());
+  write_all(record.write_order, message.mutable_write_order());
+  message.set_operation_low_water(record.operation_low_water);
+  message.set_ending(record.ending);
+  message.set_version(record.version);
+  message.set_host_memory_bytes(record.host_memory_bytes);
+}
+
+bool read(const store::v1::SessionRecord& message, Session& record) {
+  record.name = message.name();
+  record.node = message.node();
+  record.incarnation = message.incarnation();
+  record.worker = SessionId(message.worker());
+  record.worker_name = message.worker_name();
+  record.life_name = message.life_name();
+  record.access_domains.assign(message.access_domains().begin(), message.access_domains().end());
+  record.write_order.assign(message.write_order().begin(), message.write_order().end());
+  record.operation_low_water = message.operation_low_water();
+  record.ending = message.ending();
+  record.version = message.version();
+  record.host_memory_bytes = message.host_memory_bytes();
+  return read_enum(message.role(), Role::kWorker, Role::kClient, record.role) &&
+         read_id(message.token(), record.token) &&
+         read_id(message.request_token(), record.request_token) &&
+         read_id(message.boot_id(), record.boot_id);
+}
+
+// ---- Pools
+// ------------------------------------------------------------------------------------------------
+
+void write(const Pool& record, store::v1::PoolRecord& message) {
+  const PoolSpec& spec = record.spec;
+  message.set_owner(record.owner.value());
+  message.set_owner_name(record.owner_name);
+  message.set_node(record.node);
+  message.set_name(spec.name);
+  message.set_medium(static_cast<uint32_t>(spec.medium));
+  message.set_tier(static_cast<uint32_t>(spec.tier));
+  message.set_scope(static_cast<uint32_t>(spec.scope));
+  message.set_engine(spec.engine);
+  message.set_access_domain(spec.access_domain);
+  message.set_capacity_bytes(spec.capacity_bytes);
+  message.set_page_bytes(spec.page_bytes);
+  message.set_budget_bytes(spec.budget_bytes);
+  message.set_backing_bytes(spec.backing_bytes);
+  message.set_pinned_bytes(spec.pinned_bytes);
+  message.set_state(static_cast<uint32_t>(record.state));
+  write_all(record.importers, message.mutable_importers());
+  message.set_boot_id(id_bytes(record.boot_id));
+}
+
+bool read(const store::v1::PoolRecord& message, Pool& record) {
+  PoolSpec& spec = record.spec;
+  record.owner = SessionId(message.owner());
+  record.owner_name = message.owner_name();
+  record.node = message.node();
+  spec.name = message.name();
+  spec.engine = message.engine();
+  spec.access_domain = message.access_domain();
+  spec.capacity_bytes = message.capacity_bytes();
+  spec.page_bytes = message.page_bytes();
+  spec.budget_bytes = message.budget_bytes();
+  spec.backing_bytes = message.backing_bytes();
+  spec.pinned_bytes = message.pinned_bytes();
+  record.importers.assign(message.importers().begin(), message.importers().end());
+  // Sizes are divided by the page size.
+  return spec.page_bytes > 0 && read_id(message.boot_id(), record.boot_id) &&
+         read_enum(message.medium(), Medium::kCpu, Medium::kSsd, spec.medium) &&
+         read_enum(message.tier(), Tier::kL1, Tier::kL2, spec.tier) &&
+         read_enum(message.scope(), Scope::kProcess, Scope::kDomain, spec.scope) &&
+         read_enum(message.state(), PoolState::kOpen, PoolState::kGone, record.state);
+}
+
+// ---- Replicas and reservations
+// ----------------------------------------------------------------------------
+
+void write(const Replica& record, store::v1::ReplicaRecord& message) {
+  const std::string_view digest = view_of(record.key.digest, width_of(record.key.digest));
+  message.set_namespace_id(record.key.namespace_number);
+  message.set_digest(digest.data(), digest.size());
+  message.set_shard(record.key.shard);
+  message.set_part(record.key.part);
+  message.set_pool(record.pool.value());
+  message.set_offset(record.offset);
+  message.set_size_bytes(record.size_bytes);
+  message.set_state(static_cast<uint32_t>(record.state));
+  message.set_why(static_cast<uint32_t>(record.why));
+}
+
+bool read(const store::v1::ReplicaRecord& message, Replica& record) {
+  record.pool = PoolId(message.pool());
+  record.offset = message.offset();
+  record.size_bytes = message.size_bytes();
+  // RESERVED is never a record of its own: see the reservation.
+  return record.pool.valid() &&
+         read_key(message.namespace_id(), message.shard(), message.part(), record.key) &&
+         read_digest(message.digest(), record.key.digest) &&
+         read_enum(message.state(), ReplicaState::kReady, ReplicaState::kQuarantined,
+                   record.state) &&
+         read_enum(message.why(), Why::kNone, Why::kOverQuota, record.why);
+}
+
+void write(const Reservation& record, store::v1::ReservationRecord& message) {
+  message.set_session(record.session.value());
+  message.set_operation(record.operation);
+  message.set_granted(record.granted);
+  message.set_deadline_millis(record.deadline.millis);
+  message.set_write_within_millis(record.write_within.millis);
+  message.set_quarantined(record.quarantined);
+  size_t width = kDigestBytesMin;
+  for (const ReservedItem& item : record.items) width = std::max(width, width_of(item.key.digest));
+  std::string& digests = *message.mutable_digests();
+  for (const ReservedItem& item : record.items) {
+    message.set_namespace_id(item.key.namespace_number);  // one Reserve names one namespace
+    message.add_index(item.index);
+    digests.append(view_of(item.key.digest, width));
+    message.add_shards(item.key.shard);
+    message.add_parts(item.key.part);
+    message.add_pools(item.pool.value());
+    message.add_sizes(item.size_bytes);
+  }
+}
+
+bool read(const store::v1::ReservationRecord& message, Reservation& record) {
+  record.session = SessionId(message.session());
+  record.operation = message.operation();
+  record.granted = message.granted();
+  record.deadline = Time{message.deadline_millis()};
+  record.write_within = Duration{message.write_within_millis()};
+  record.quarantined = message.quarantined();
+  const int count = message.index_size();
+  if (message.shards_size() != count || message.parts_size() != count ||
+      message.pools_size() != count || message.sizes_size() != count)
+    return false;
+  if (count == 0) return message.digests().empty();
+  const std::string_view digests = message.digests();
+  const size_t width = digests.size() / static_cast<size_t>(count);
+  if (width * static_cast<size_t>(count) != digests.size()) return false;
+  record.items.resize(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    ReservedItem& item = record.items[static_cast<size_t>(i)];
+    item.index = message.index(i);
+    item.pool = PoolId(message.pools(i));
+    item.size_bytes = message.sizes(i);
+    if (item.index >= record.granted || !item.pool.valid()) return false;
+    if (!read_key(message.namespace_id(), message.shards(i), message.parts(i), item.key))
+      return false;
+    if (!read_digest(digests.substr(static_cast<size_t>(i) * width, width), item.key.digest))
+      return false;
+  }
+  return true;
+}
+
+// ---- Leases, operations, jobs
+// -----------------------------------------------------------------------------
+
+void write(const Lease& record, store::v1::LeaseRecord& message) {
+  message.set_session(record.session.value());
+  message.set_operation(record.operation);
+  message.set_taken_millis(record.taken.millis);
+  message.set_ttl_millis(record.ttl.millis);
+  message.set_expires_millis(record.expires.millis);
+  message.set_revoking(record.revoking);
+  for (const ReplicaId id : record.replicas) message.add_replicas(id.value());
+}
+
+bool read(const store::v1::LeaseRecord& message, Lease& record) {
+  record.session = SessionId(message.session());
+  record.operation = message.operation();
+  record.taken = Time{message.taken_millis()};
+  record.ttl = Duration{message.ttl_millis()};
+  record.expires = Time{message.expires_millis()};
+  record.revoking = message.revoking();
+  record.replicas.reserve(static_cast<size_t>(message.replicas_size()));
+  for (const uint64_t id : message.replicas()) record.replicas.emplace_back(id);
+  return record.session.valid();
+}
+
+void write(const Operation& record, store::v1::OperationRecord& message) {
+  message.set_kind(static_cast<uint32_t>(record.kind));
+  message.set_content_hash(record.content_hash);
+  message.set_codes(record.codes.data(), record.codes.size());
+  message.set_first_replica(record.first.value());
+  for (const PoolId id : record.pools) message.add_pools(id.value());
+  message.set_lease(record.lease.value());
+  message.set_miss_reason(static_cast<uint32_t>(record.miss));
+}
+
+bool read(const store::v1::OperationRecord& message, Operation& record) {
+  record.content_hash = message.content_hash();
+  record.codes.assign(message.codes().begin(), message.codes().end());
+  record.first = ReplicaId(message.first_replica());
+  for (const uint64_t id : message.pools()) record.pools.emplace_back(id);
+  record.lease = LeaseId(message.lease());
+  return read_enum(message.kind(), OperationKind::kReserve, OperationKind::kAcquire, record.kind) &&
+         read_enum(message.miss_reason(), MissReason::kNone, MissReason::kStoreDegraded,
+                   record.miss);
+}
+
+void write(const Job& record, store::v1::JobRecord& message) {
+  message.set_kind(static_cast<uint32_t>(record.kind));
+  message.set_pool(record.pool.value());
+  message.set_session(record.session.value());
+  message.set_cursor(record.cursor);
+  message.set_done(record.done);
+}
+
+bool read(const store::v1::JobRecord& message, Job& record) {
+  record.pool = PoolId(message.pool());
+  record.session = SessionId(message.session());
+  record.cursor = message.cursor();
+  record.done = message.done();
+  return read_enum(message.kind(), JobKind::kDropPool, JobKind::kClosePool, record.kind);
+}
+
+}  // namespace berth

@@ -1,0 +1,185 @@
+#include "server/store/rocks_database.h"
+
+#include <rocksdb/env.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
+#include <vector>
+
+#include "common/log.h"
+#include "common/units.h"
+#include "server/store/rocks_options.h"
+
+namespace berth {
+namespace {
+
+// RocksDB's warnings in our log. It also keeps the latest one, because a status often lacks the
+// name of the file.
+class RocksLog final : public rocksdb::Logger {
+ public:
+  enum class Echo { kYes, kNo };
+  explicit RocksLog(Echo echo) : Logger(rocksdb::InfoLogLevel::WARN_LEVEL), echo_(echo) {}
+
+  using rocksdb::Logger::Logv;
+  void Logv(const char* format, va_list arguments) override {
+    char line[1024];
+    std::vsnprintf(line, sizeof line, format, arguments);
+    if (echo_ == Echo::kYes) log::warning("rocksdb", {{"said", line}});
+    const std::lock_guard lock(mutex_);
+    latest_ = line;
+  }
+  void LogHeader(const char*, va_list) override {}
+
+  std::string latest() const {
+    const std::lock_guard lock(mutex_);
+    return latest_;
+  }
+
+ private:
+  const Echo echo_;
+  mutable std::mutex mutex_;  // guards latest_: background threads log too
+  std::string latest_;
+};
+
+bool is_ours(const std::string& family) {
+  return family == rocksdb::kDefaultColumnFamilyName ||
+         std::find(kFamilyNames.begin(), kFamilyNames.end(), family) != kFamilyNames.end();
+}
+
+std::unique_ptr<rocksdb::Env> env_over(const std::shared_ptr<rocksdb::FileSystem>& file_system) {
+  return file_system ? rocksdb::NewCompositeEnv(file_system) : nullptr;
+}
+
+rocksdb::Env* env_or_default(const std::unique_ptr<rocksdb::Env>& env) {
+  return env ? env.get() : rocksdb::Env::Default();
+}
+
+std::string newer_text(const std::string& folder) {
+  return "store " + folder + " was written by a newer berthd";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RocksDatabase>> RocksDatabase::open(const RocksOptions& options) {
+  std::unique_ptr<RocksDatabase> database(new RocksDatabase());
+  database->env_ = env_over(options.file_system);
+  rocksdb::DBOptions db_options = database_options(options.memtable_bytes, options.open_files_max);
+  db_options.env = env_or_default(database->env_);
+  const auto rocks_log = std::make_shared<RocksLog>(RocksLog::Echo::kYes);
+  db_options.info_log = rocks_log;
+
+  const rocksdb::ColumnFamilyOptions of_family = family_options(options.memtable_bytes);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families{
+      {rocksdb::kDefaultColumnFamilyName, of_family}};
+  for (const std::string_view name : kFamilyNames)
+    families.emplace_back(std::string(name), of_family);
+
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status opened =
+      rocksdb::DB::Open(db_options, options.folder, families, &handles, &db);
+  if (!opened.ok()) return tl::unexpected(error_of(opened, options.folder, rocks_log->latest()));
+  database->db_.reset(db);
+  database->default_handle_ = handles[0];
+  std::copy(handles.begin() + 1, handles.end(), database->handles_.begin());
+  return database;
+}
+
+RocksDatabase::~RocksDatabase() {
+  if (!db_) return;
+  db_->DestroyColumnFamilyHandle(default_handle_);
+  for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
+  // What was acknowledged is in the log; an error here is the trouble that we close it for.
+  db_->Close().PermitUncheckedError();
+}
+
+Result<std::optional<StoreHeader>> read_header(const RocksOptions& options) {
+  const std::unique_ptr<rocksdb::Env> env = env_over(options.file_system);
+  rocksdb::DBOptions db_options = database_options(options.memtable_bytes, options.open_files_max);
+  db_options.create_if_missing = false;
+  db_options.create_missing_column_families = false;
+  db_options.env = env_or_default(env);
+  const auto rocks_log = std::make_shared<RocksLog>(RocksLog::Echo::kNo);
+  db_options.info_log = rocks_log;
+  const auto refused = [&](const rocksdb::Status& status) {
+    return tl::unexpected(error_of(status, options.folder, rocks_log->latest()));
+  };
+
+  const rocksdb::Status is_there = db_options.env->FileExists(options.folder + "/CURRENT");
+  if (is_there.IsNotFound()) return std::nullopt;
+  std::vector<std::string> families;
+  if (const auto s = rocksdb::DB::ListColumnFamilies(db_options, options.folder, &families);
+      !s.ok())
+    return refused(s);
+  const std::string meta(kFamilyNames[static_cast<size_t>(Family::kMeta)]);
+  // Families are made one after the other: the process may have ended before the first of ours.
+  if (std::find(families.begin(), families.end(), meta) == families.end()) return std::nullopt;
+
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::ColumnFamilyOptions of_family = family_options(options.memtable_bytes);
+  if (const auto s = rocksdb::DB::OpenForReadOnly(
+          db_options, options.folder,
+          {{rocksdb::kDefaultColumnFamilyName, of_family}, {meta, of_family}}, &handles, &opened);
+      !s.ok())
+    return refused(s);
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  std::string value;
+  const rocksdb::Status found =
+      db->Get(rocksdb::ReadOptions(), handles[1], std::string(kHeaderKey), &value);
+  for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
+  if (!found.ok() && !found.IsNotFound()) return refused(found);
+
+  std::optional<StoreHeader> header;
+  if (found.ok()) {
+    Result<StoreHeader> decoded = decode_header(value);
+    if (!decoded) return tl::unexpected(decoded.error());
+    header = *decoded;
+  }
+  if (header && header->schema > kStoreSchema)
+    return refuse(Reason::kStoreIncompatible,
+                  newer_text(options.folder) + " (" + header->written_by + "): its schema is " +
+                      std::to_string(header->schema) + ", this one reads up to " +
+                      std::to_string(kStoreSchema) + "; nothing was changed");
+  for (const std::string& family : families)
+    if (!is_ours(family))
+      return refuse(Reason::kStoreIncompatible, newer_text(options.folder) + ": this one (schema " +
+                                                    std::to_string(kStoreSchema) +
+                                                    ") does not know its family " + family +
+                                                    "; nothing was changed");
+  return header;
+}
+
+Error error_of(const rocksdb::Status& status, const std::string& folder,
+               const std::string& detail) {
+  const std::string said =
+      "store " + folder + ": " + status.ToString() + (detail.empty() ? "" : " (" + detail + ")");
+  const std::string to_start_empty =
+      "; restore a backup of the state directory, or start empty after: mv " + folder + " " +
+      folder + ".broken";
+  // A file that the manifest names and that is not there is as lost as one that does not read back.
+  if (status.IsCorruption() || status.IsPathNotFound() || status.IsNotFound())
+    return {Reason::kStoreCorrupt, said + to_start_empty};
+  if (status.IsInvalidArgument() || status.IsNotSupported())
+    return {Reason::kStoreIncompatible, said};
+  if (status.IsNoSpace()) return {Reason::kStoreDegraded, said + "; free space on its file system"};
+  if (status.IsBusy() ||
+      (status.IsIOError() && status.ToString().find("lock") != std::string::npos))
+    return {Reason::kStoreLocked, said};
+  return {Reason::kStoreDegraded, said};
+}
+
+Result<uint32_t> open_files_for(uint64_t descriptors_max) {
+  // Below this, even a server with few sessions would run out for its sockets.
+  constexpr uint64_t kDescriptorsMin = 128;
+  constexpr uint64_t kOpenFilesMax = 1024;
+  if (descriptors_max < kDescriptorsMin)
+    return refuse(Reason::kInvalidConfig,
+                  "the limit of open files is " + std::to_string(descriptors_max) + "; at least " +
+                      std::to_string(kDescriptorsMin) + " are needed (LimitNOFILE=, ulimit -n)");
+  return static_cast<uint32_t>(std::min(descriptors_max / 4, kOpenFilesMax));
+}
+
+}  // namespace berth

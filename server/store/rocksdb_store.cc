@@ -1,0 +1,250 @@
+#include "server/store/rocksdb_store.h"
+
+#include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "common/os_error.h"
+#include "common/state_lock.h"
+#include "common/version.h"
+#include "server/store/codec.h"
+#include "server/store/log_check.h"
+#include "server/store/origin.h"
+#include "server/store/rocks_database.h"
+
+namespace berth {
+namespace {
+
+// Records handed to the sink at once.
+constexpr size_t kLoadBatchRecords = 4096;
+
+// Pools before the replicas in them, replicas before the leases on them.
+constexpr std::array kLoadOrder{Family::kNamespaces, Family::kSessions, Family::kPools,
+                                Family::kReplicas,   Family::kLeases,   Family::kOperations,
+                                Family::kJobs,       Family::kTasks};
+
+rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+std::string_view view(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+rocksdb::ReadOptions scan_options() {
+  rocksdb::ReadOptions options;
+  options.fill_cache = false;
+  options.readahead_size = size_t{2} << 20;
+  return options;
+}
+
+Result<uint32_t> open_files_of_process() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return open_files_for(limit.rlim_cur);
+}
+
+}  // namespace
+
+class RocksDbStore::Implementation {
+ public:
+  Implementation(RocksDbStoreOptions options, StateLock lock)
+      : options_(std::move(options)),
+        lock_(std::move(lock)),
+        rocks_{options_.directory + "/store", options_.memtable_bytes, options_.open_files_max,
+               options_.file_system} {}
+
+  Result<> open();
+  Result<> commit(const std::vector<Mutation>& mutations, Time now, bool sync);
+  Result<> flush();
+  Result<Loaded> load(const Sink& sink, const std::function<void(uint64_t)>& progress);
+
+ private:
+  Result<> put_header(const Meta& meta);
+  Result<std::optional<std::string>> read_meta(std::string_view key);
+  Result<> load_family(Family family, const Sink& sink,
+                       const std::function<void(uint64_t)>& progress, uint64_t& records);
+
+  const RocksDbStoreOptions options_;
+  const StateLock lock_;
+  const RocksOptions rocks_;
+  std::unique_ptr<RocksDatabase> database_;  // null while it could not be opened
+  Codec codec_;
+  rocksdb::WriteBatch batch_;
+};
+
+Result<> RocksDbStore::Implementation::open() {
+  database_.reset();
+  if (auto checked = check_logs(rocks_.folder); !checked) {
+    Error error = checked.error();
+    if (error.reason == Reason::kStoreCorrupt)
+      error = error_of(rocksdb::Status::Corruption(error.message), rocks_.folder);
+    return tl::unexpected(std::move(error));
+  }
+  if (auto header = read_header(rocks_); !header) return tl::unexpected(header.error());
+  if (std::error_code error; !std::filesystem::create_directory(rocks_.folder, error) && error)
+    return refuse_os("make " + rocks_.folder, error.value());
+  Result<std::unique_ptr<RocksDatabase>> opened = RocksDatabase::open(rocks_);
+  if (!opened) return tl::unexpected(opened.error());
+  database_ = *std::move(opened);
+  return {};
+}
+
+// ---- Writing
+// ------------------------------------------------------------------------------------------------
+
+Result<> RocksDbStore::Implementation::put_header(const Meta& meta) {
+  StoreHeader header;
+  header.meta = meta;
+  header.written_by = kVersion;
+  // From now on this is where the store lives.
+  Result<Origin> origin = ensure_origin(options_.directory);
+  if (!origin) return refuse(Reason::kStoreDegraded, origin.error().message);
+  header.origin = *origin;
+  batch_.Put(database_->handle(Family::kMeta), slice(kHeaderKey), encode_header(header));
+  return {};
+}
+
+Result<> RocksDbStore::Implementation::commit(const std::vector<Mutation>& mutations, Time now,
+                                              bool sync) {
+  if (!database_)
+    return refuse(Reason::kStoreDegraded, "store " + rocks_.folder + " is closed after trouble");
+  batch_.Clear();
+  for (const Mutation& mutation : mutations) {
+    if (const Meta* meta = std::get_if<Meta>(&mutation.value)) {
+      if (auto put = put_header(*meta); !put) return put;
+      continue;
+    }
+    const std::optional<EncodedChange> change = codec_.encode(mutation);
+    if (!change) continue;
+    rocksdb::ColumnFamilyHandle* family = database_->handle(change->family);
+    if (change->is_forgotten)
+      batch_.Delete(family, slice(change->key));
+    else
+      batch_.Put(family, slice(change->key), slice(change->value));
+  }
+  batch_.Put(database_->handle(Family::kMeta), slice(kClockKey), encode_clock(now));
+
+  rocksdb::WriteOptions write;
+  write.sync = options_.durability == Durability::kSync ||
+               (sync && options_.durability != Durability::kNone);
+  const rocksdb::Status written = database_->db().Write(write, &batch_);
+  if (written.ok()) return {};
+  return refuse(Reason::kStoreDegraded, error_of(written, rocks_.folder).message);
+}
+
+Result<> RocksDbStore::Implementation::flush() {
+  if (!database_)
+    return refuse(Reason::kStoreDegraded, "store " + rocks_.folder + " is closed after trouble");
+  if (options_.durability == Durability::kNone) return {};
+  const rocksdb::Status synced = database_->db().SyncWAL();
+  if (synced.ok()) return {};
+  return refuse(Reason::kStoreDegraded, error_of(synced, rocks_.folder).message);
+}
+
+// ---- Reading
+// ------------------------------------------------------------------------------------------------
+
+Result<std::optional<std::string>> RocksDbStore::Implementation::read_meta(std::string_view key) {
+  std::string value;
+  const rocksdb::Status found = database_->db().Get(
+      rocksdb::ReadOptions(), database_->handle(Family::kMeta), slice(key), &value);
+  if (found.IsNotFound()) return std::nullopt;
+  if (!found.ok()) return tl::unexpected(error_of(found, rocks_.folder));
+  return value;
+}
+
+Result<Store::Loaded> RocksDbStore::Implementation::load(
+    const Sink& sink, const std::function<void(uint64_t)>& progress) {
+  if (!database_)
+    return refuse(Reason::kStoreDegraded, "store " + rocks_.folder + " is closed after trouble");
+  Loaded loaded;
+  const auto header_bytes = read_meta(kHeaderKey);
+  if (!header_bytes) return tl::unexpected(header_bytes.error());
+  const auto clock_bytes = read_meta(kClockKey);
+  if (!clock_bytes) return tl::unexpected(clock_bytes.error());
+
+  loaded.is_new = !*header_bytes;
+  if (!loaded.is_new) {
+    Result<StoreHeader> header = decode_header(**header_bytes);
+    if (!header) return tl::unexpected(header.error());
+    const Result<std::optional<Origin>> origin = read_origin(options_.directory);
+    if (!origin) return tl::unexpected(origin.error());
+    loaded.moved = *origin != header->origin;
+    sink({put_of(header->meta)});
+  }
+  if (*clock_bytes) {
+    const Result<Time> now = decode_clock(**clock_bytes);
+    if (!now) return tl::unexpected(now.error());
+    loaded.now = *now;
+  }
+  for (const Family family : kLoadOrder)
+    if (auto read = load_family(family, sink, progress, loaded.records); !read)
+      return tl::unexpected(read.error());
+  if (loaded.is_new && loaded.records > 0)
+    return tl::unexpected(
+        error_of(rocksdb::Status::Corruption("it has records but no header"), rocks_.folder));
+  return loaded;
+}
+
+Result<> RocksDbStore::Implementation::load_family(Family family, const Sink& sink,
+                                                   const std::function<void(uint64_t)>& progress,
+                                                   uint64_t& records) {
+  const std::unique_ptr<rocksdb::Iterator> at(
+      database_->db().NewIterator(scan_options(), database_->handle(family)));
+  std::vector<Mutation> batch;
+  const auto hand_over = [&] {
+    if (batch.empty()) return;
+    sink(std::exchange(batch, {}));
+    if (progress) progress(records);
+  };
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    Result<Mutation> record = codec_.decode(family, view(at->key()), view(at->value()));
+    if (!record)
+      return tl::unexpected(
+          error_of(rocksdb::Status::Corruption(record.error().message), rocks_.folder));
+    ++records;
+    if (const Reservation* reservation = std::get_if<Reservation>(&record->value)) {
+      for (Mutation& expanded : expand(*reservation)) batch.push_back(std::move(expanded));
+    } else {
+      batch.push_back(*std::move(record));
+    }
+    if (batch.size() >= kLoadBatchRecords) hand_over();
+  }
+  hand_over();
+  if (!at->status().ok()) return tl::unexpected(error_of(at->status(), rocks_.folder));
+  return {};
+}
+
+// ---- The store
+// ----------------------------------------------------------------------------------------------
+
+RocksDbStore::RocksDbStore(std::unique_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
+RocksDbStore::~RocksDbStore() = default;
+
+Result<std::unique_ptr<RocksDbStore>> RocksDbStore::open(RocksDbStoreOptions options) {
+  if (options.open_files_max == 0) {
+    const Result<uint32_t> derived = open_files_of_process();
+    if (!derived) return tl::unexpected(derived.error());
+    options.open_files_max = *derived;
+  }
+  Result<StateLock> lock = StateLock::take(options.directory);
+  if (!lock) return tl::unexpected(lock.error());
+  auto implementation = std::make_unique<Implementation>(std::move(options), *std::move(lock));
+  if (auto opened = implementation->open(); !opened) return tl::unexpected(opened.error());
+  return std::unique_ptr<RocksDbStore>(new RocksDbStore(std::move(implementation)));
+}
+
+Result<> RocksDbStore::commit(const std::vector<Mutation>& mutations, Time now, bool sync) {
+  return implementation_->commit(mutations, now, sync);
+}
+Result<> RocksDbStore::flush() { return implementation_->flush(); }
+Result<Store::Loaded> RocksDbStore::load(const Sink& sink,
+                                         const std::function<void(uint64_t)>& progress) {
+  return implementation_->load(sink, progress);
+}
+Result<> RocksDbStore::reopen() { return implementation_->open(); }
+
+}  // namespace berth
