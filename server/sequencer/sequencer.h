@@ -26,6 +26,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -104,6 +105,9 @@ class Sequencer {
   EventLog& events() { return events_; }
   const EventLog& events() const { return events_; }
   SequencerStats stats() const;
+  // Whether mutations are refused, and reads that would have to be protected with them. Cheap: for
+  // every probe.
+  bool is_degraded() const { return degraded_.load(std::memory_order_relaxed); }
   // Empty while the store can be written; else why not.
   std::string degraded_reason() const;
   // Rises every turn of the loop: the watchdog pings only while it moves. It also moves while the
@@ -118,6 +122,10 @@ class Sequencer {
     Command command;
     Reply done;
   };
+  struct Batch {
+    std::vector<Command> commands;
+    std::vector<Reply> replies;  // beside commands
+  };
   enum class Wake : uint8_t { kWork, kStop };
 
   void run();
@@ -126,21 +134,22 @@ class Sequencer {
   void run_queued();
   void run_tick();
   void run_job_slice();
-  // Decides, commits and installs; nothing when the store refused, in which case the sequencer is
-  // degraded now.
-  std::optional<Decision> carry_out(std::span<const Command> commands);
+  // One command of our own; nothing when the store refused it.
+  std::optional<Outcome> run_own(const Command& command);
+  Batch take_batch();
+  // Decides, commits and installs. Errors: the store's; nothing was installed.
+  Result<Decision> carry_out(std::span<const Command> commands);
   void announce(const Decision& decision);
-  std::vector<Queued> take_batch();
+  void count(const Decision& decision);
 
+  // Fills an empty directory and raises its epoch.
   Result<Decision> load_and_restart(Directory& fresh,
                                     const std::function<void(uint64_t)>& progress);
+  // Puts it in the place of the present one, which is left in `fresh`.
   void enter_epoch(Directory& fresh, const Decision& restarted);
   void degrade(const Error& why);
   void try_to_recover();
-  bool is_degraded() const { return next_reopen_millis_.has_value(); }
-
   void advance_time();
-  bool is_due(int64_t& next_millis, Duration interval);
 
   const SequencerConfig config_;
   std::unique_ptr<Store> store_;
@@ -156,10 +165,10 @@ class Sequencer {
   // Of the sequencer's thread.
   LogicalClock logical_clock_;
   int64_t next_tick_millis_ = 0;
-  std::optional<int64_t> next_reopen_millis_;  // while degraded
+  int64_t next_reopen_millis_ = 0;  // while degraded
   bool tick_has_more_ = false;
-  // Jobs take turns, one slice each; when a whole round got nothing done, they rest until the next
-  // tick or batch.
+  // Jobs take turns, one slice each; when a whole round says that there is no more to do now, they
+  // rest until the next tick or batch.
   JobId job_cursor_;
   bool jobs_due_ = false;
   bool job_round_has_more_ = false;
@@ -171,6 +180,7 @@ class Sequencer {
   std::string degraded_reason_;
   SequencerStats stats_;
 
+  std::atomic<bool> degraded_{false};
   std::atomic<uint64_t> turns_{0};
   std::atomic<int64_t> now_millis_{0};
   std::thread thread_;

@@ -1,0 +1,310 @@
+#include "server/sequencer/sequencer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "common/check.h"
+#include "common/log.h"
+#include "server/directory/invariants.h"
+
+namespace berth {
+
+Sequencer::Sequencer(SequencerConfig config, std::unique_ptr<Store> store, const Clock& clock)
+    : config_(std::move(config)),
+      store_(std::move(store)),
+      clock_(clock),
+      events_(config_.events_max),
+      logical_clock_(Time{}, config_.max_step) {}
+
+Sequencer::~Sequencer() { stop(); }
+
+// ---- Start and stop
+// -----------------------------------------------------------------------------------------
+
+Result<> Sequencer::start(StoreId fresh_store_id, SequencerListener* listener,
+                          const std::function<void(uint64_t)>& progress) {
+  fresh_store_id_ = fresh_store_id;
+  listener_ = listener;
+  Directory fresh;
+  const Result<Decision> restarted = load_and_restart(fresh, progress);
+  if (!restarted) return tl::unexpected(restarted.error());
+  if (config_.durability == Durability::kInterval)
+    flusher_ = std::make_unique<Flusher>(*store_, config_.flush_interval);
+  enter_epoch(fresh, *restarted);
+  thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+void Sequencer::stop() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    stopping_ = true;
+  }
+  queue_ready_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  flusher_.reset();
+  if (!store_) return;
+  if (!is_degraded())
+    if (const Result<> flushed = store_->flush(); !flushed)
+      log::error("store_flush_failed", {{"why", flushed.error().message}});
+  store_.reset();
+}
+
+// ---- The queue
+// ----------------------------------------------------------------------------------------------
+
+void Sequencer::submit(Command command, Reply done) {
+  Error refusal;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    if (stopping_) {
+      refusal = {Reason::kUnavailable, "the server is stopping"};
+    } else if (!degraded_reason_.empty()) {
+      refusal = {Reason::kStoreDegraded, degraded_reason_};
+    } else if (queue_.size() >= config_.queue_commands_max) {
+      ++stats_.queue_full;
+      refusal = {Reason::kQueueFull,
+                 std::to_string(queue_.size()) + " commands are queued already"};
+    } else {
+      queue_.push_back({std::move(command), std::move(done)});
+      if (queue_.size() == 1) queue_ready_.notify_one();
+      return;
+    }
+  }
+  done(tl::unexpected(std::move(refusal)));
+}
+
+Sequencer::Batch Sequencer::take_batch() {
+  Batch batch;
+  size_t weight = 0;
+  const std::lock_guard lock(queue_mutex_);
+  while (!queue_.empty() && batch.commands.size() < config_.batch_commands_max) {
+    weight += weight_of(queue_.front().command);
+    // One command alone may be as heavy as it likes: its own bounds were checked at the door.
+    if (!batch.commands.empty() && weight > config_.batch_records_max) break;
+    batch.commands.push_back(std::move(queue_.front().command));
+    batch.replies.push_back(std::move(queue_.front().done));
+    queue_.pop_front();
+  }
+  return batch;
+}
+
+SequencerStats Sequencer::stats() const {
+  const std::lock_guard lock(queue_mutex_);
+  SequencerStats stats = stats_;
+  stats.queued = queue_.size();
+  return stats;
+}
+
+std::string Sequencer::degraded_reason() const {
+  const std::lock_guard lock(queue_mutex_);
+  return degraded_reason_;
+}
+
+// ---- The loop
+// -----------------------------------------------------------------------------------------------
+
+void Sequencer::run() {
+  while (wait_for_work() == Wake::kWork) turn();
+}
+
+Sequencer::Wake Sequencer::wait_for_work() {
+  const bool has_own_work = !is_degraded() && (tick_has_more_ || jobs_due_);
+  std::unique_lock lock(queue_mutex_);
+  if (!has_own_work)
+    queue_ready_.wait_for(lock, std::chrono::milliseconds(config_.tick_interval.millis),
+                          [this] { return stopping_ || !queue_.empty(); });
+  return stopping_ && queue_.empty() ? Wake::kStop : Wake::kWork;
+}
+
+void Sequencer::turn() {
+  turns_.fetch_add(1, std::memory_order_relaxed);
+  advance_time();
+  if (flusher_)
+    if (const std::optional<Error> error = flusher_->take_error()) degrade(*error);
+  if (is_degraded()) {
+    try_to_recover();
+    return;
+  }
+  run_tick();
+  run_queued();
+  run_job_slice();
+}
+
+void Sequencer::advance_time() {
+  now_millis_.store(logical_clock_.advance(clock_.monotonic_millis()).millis,
+                    std::memory_order_relaxed);
+  if (logical_clock_.stall() == Duration{}) return;
+  const std::lock_guard lock(queue_mutex_);
+  stats_.stall_millis += static_cast<uint64_t>(logical_clock_.stall().millis);
+}
+
+void Sequencer::run_queued() {
+  if (is_degraded()) return;
+  const Batch batch = take_batch();
+  if (batch.commands.empty()) return;
+  const Result<Decision> decision = carry_out(batch.commands);
+  if (!decision) {
+    for (const Reply& reply : batch.replies) reply(tl::unexpected(decision.error()));
+    degrade(decision.error());
+    return;
+  }
+  for (size_t i = 0; i < batch.replies.size(); ++i) batch.replies[i](decision->outcomes[i]);
+  announce(*decision);
+  if (!directory_.jobs().empty()) jobs_due_ = true;
+}
+
+void Sequencer::run_tick() {
+  const int64_t now = clock_.monotonic_millis();
+  if (!tick_has_more_ && now < next_tick_millis_) return;
+  next_tick_millis_ = now + config_.tick_interval.millis;
+  jobs_due_ = jobs_due_ || !directory_.jobs().empty();
+  const std::optional<Outcome> outcome = run_own(Tick{});
+  tick_has_more_ = outcome && std::get<Ticked>(*outcome).more;
+}
+
+void Sequencer::run_job_slice() {
+  if (is_degraded() || !jobs_due_) return;
+  const auto next = directory_.jobs().upper_bound(job_cursor_);
+  if (next == directory_.jobs().end()) {
+    job_cursor_ = JobId();
+    jobs_due_ = std::exchange(job_round_has_more_, false);
+    return;
+  }
+  job_cursor_ = next->first;
+  const std::optional<Outcome> outcome = run_own(RunJob{job_cursor_});
+  if (outcome && std::get<JobRan>(*outcome).more) job_round_has_more_ = true;
+}
+
+std::optional<Outcome> Sequencer::run_own(const Command& command) {
+  const int64_t started_nanos = clock_.monotonic_nanos();
+  Result<Decision> decision = carry_out({&command, 1});
+  if (!decision) {
+    degrade(decision.error());
+    return std::nullopt;
+  }
+  announce(*decision);
+  {
+    const auto micros = static_cast<uint64_t>((clock_.monotonic_nanos() - started_nanos) / 1000);
+    const std::lock_guard lock(queue_mutex_);
+    stats_.slice_micros_max = std::max(stats_.slice_micros_max, micros);
+  }
+  BERTH_CHECK(decision->outcomes.front(), "the sequencer's own commands are never refused");
+  return *std::move(decision->outcomes.front());
+}
+
+Result<Decision> Sequencer::carry_out(std::span<const Command> commands) {
+  Decision decision = decide(directory_, config_.directory, commands, logical_clock_.now());
+  if (decision.is_durable) {
+    const Result<> committed =
+        store_->commit(decision.mutations, logical_clock_.now(), decision.sync);
+    if (!committed) return tl::unexpected(committed.error());
+    if (flusher_) flusher_->note_commit();
+  }
+  if (!decision.mutations.empty()) {
+    const std::lock_guard lock(view_mutex_);
+    install(directory_, decision);
+  }
+  count(decision);
+  return decision;
+}
+
+void Sequencer::announce(const Decision& decision) {
+  events_.append(decision.events, wall_clock_millis());
+  if (!listener_) return;
+  for (const Ask& ask : decision.asks) listener_->on_ask(ask);
+}
+
+void Sequencer::count(const Decision& decision) {
+  const auto refused = std::count_if(decision.outcomes.begin(), decision.outcomes.end(),
+                                     [](const Result<Outcome>& outcome) { return !outcome; });
+  const std::lock_guard lock(queue_mutex_);
+  stats_.commands += decision.outcomes.size();
+  stats_.refused += static_cast<uint64_t>(refused);
+  stats_.records += decision.mutations.size();
+  ++stats_.batches;
+}
+
+// ---- Epochs and trouble
+// -------------------------------------------------------------------------------------
+
+Result<Decision> Sequencer::load_and_restart(Directory& fresh,
+                                             const std::function<void(uint64_t)>& progress) {
+  const Result<Store::Loaded> loaded =
+      store_->load([&](std::vector<Mutation>&& batch) { fresh.install(batch); }, progress);
+  if (!loaded) return tl::unexpected(loaded.error());
+  if (const std::string broken = check_invariants(fresh); !broken.empty())
+    return refuse(Reason::kStoreCorrupt,
+                  "the store reads back as a directory that cannot be: " + broken);
+
+  logical_clock_ = LogicalClock(std::max(logical_clock_.now(), loaded->now), config_.max_step);
+  advance_time();
+  const Command restart = Restart{fresh_store_id_, loaded->moved};
+  Decision decision = decide(fresh, config_.directory, {&restart, 1}, logical_clock_.now());
+  if (!decision.outcomes.front()) return tl::unexpected(decision.outcomes.front().error());
+  if (const Result<> committed = store_->commit(decision.mutations, logical_clock_.now(), true);
+      !committed)
+    return tl::unexpected(committed.error());
+  install(fresh, decision);
+  return decision;
+}
+
+void Sequencer::enter_epoch(Directory& fresh, const Decision& restarted) {
+  {
+    const std::lock_guard lock(view_mutex_);
+    std::swap(directory_, fresh);
+  }
+  tick_has_more_ = false;
+  job_cursor_ = JobId();
+  job_round_has_more_ = false;
+  jobs_due_ = !directory_.jobs().empty();
+  events_.begin_epoch(directory_.meta().epoch);
+  if (flusher_) flusher_->resume();
+  announce(restarted);
+}
+
+// What was committed last may be on the disk or not, so nobody goes on from what is in memory, and
+// ids given out under this epoch are given up with it.
+void Sequencer::degrade(const Error& why) {
+  log::error("store_degraded", {{"why", why.message}});
+  if (flusher_) flusher_->pause();
+  std::deque<Queued> unanswered;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    ++stats_.commit_failures;
+    degraded_reason_ = why.message;
+    degraded_.store(true, std::memory_order_relaxed);
+    unanswered.swap(queue_);
+  }
+  next_reopen_millis_ = clock_.monotonic_millis() + config_.reopen_interval.millis;
+  for (const Queued& queued : unanswered) queued.done(refuse(Reason::kStoreDegraded, why.message));
+  if (listener_) listener_->on_health_changed(true, why.message);
+}
+
+void Sequencer::try_to_recover() {
+  if (clock_.monotonic_millis() < next_reopen_millis_) return;
+  Directory fresh;  // then the old directory, which is taken apart when the lock is free again
+  const Result<> reopened = store_->reopen();
+  Result<Decision> restarted =
+      reopened ? load_and_restart(fresh, {}) : tl::unexpected(reopened.error());
+  if (!restarted) {
+    log::warning("store_still_degraded", {{"why", restarted.error().message}});
+    next_reopen_millis_ = clock_.monotonic_millis() + config_.reopen_interval.millis;
+    const std::lock_guard lock(queue_mutex_);
+    degraded_reason_ = restarted.error().message;
+    return;
+  }
+  enter_epoch(fresh, *restarted);
+  {
+    const std::lock_guard lock(queue_mutex_);
+    degraded_reason_.clear();
+    degraded_.store(false, std::memory_order_relaxed);
+  }
+  log::info("store_recovered", {{"epoch", directory_.meta().epoch}});
+  if (!listener_) return;
+  listener_->on_epoch_changed(directory_.meta().epoch);
+  listener_->on_health_changed(false, "");
+}
+
+}  // namespace berth
