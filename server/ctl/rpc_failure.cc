@@ -44,6 +44,7 @@ Failure failure_of(const grpc::Status& status, const std::string& address,
   const std::string server = "server " + address;
   switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::CANCELLED:
       return {ExitCode::kUnreachable, server + " cannot be reached: " + status.error_message(),
               "Start berthd there, or name its address with --server or BERTH_SERVER.", ""};
     case grpc::StatusCode::DEADLINE_EXCEEDED:
