@@ -1,0 +1,11 @@
+// The table of reasons as docs/errors.md prints it, so that the page cannot differ from the code.
+#pragma once
+
+#include <string>
+
+namespace berth {
+
+// One row a Reason, in the order of the enum. Ends with a newline.
+std::string render_reasons_markdown();
+
+}  // namespace berth
