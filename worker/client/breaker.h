@@ -20,8 +20,13 @@ class Breaker {
 
   explicit Breaker(BreakerOptions options) : options_(options) {}
 
-  // Every call that was not refused reports its end with succeeded() or failed(), exactly once.
+  // Every call that was not refused reports its end with succeeded(), failed() or withdraw(),
+  // exactly once.
   Admission admit(Time now);
+  // The call was not made after all.
+  void withdraw(Admission admission) {
+    if (admission == Admission::kTrial) trial_out_ = false;
+  }
   // The worker answered, whatever it said.
   void succeeded();
   // Nobody answered in time. `chance` in [0, 1) spreads the trials of many clients.

@@ -69,6 +69,8 @@ class Session {
   bool cancel(OperationNumber begun);
   bool revoke(OperationNumber operation, uint64_t handle);
 
+  // Something is in the user's hands.
+  bool has_holders() const { return !stores_.empty() || !loads_.empty(); }
   size_t stores_out() const { return stores_.size(); }
   // Releases that were not confirmed count as handles still out.
   size_t loads_out() const { return loads_.size() + releases.size(); }

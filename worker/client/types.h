@@ -121,23 +121,23 @@ struct Target {
 
 // A prefix chain: the digest of the prefix through each chunk, first chunk first.
 struct ChainRequest {
-  Namespace name_space;
-  std::span<const std::byte> digests;
+  Namespace name_space = {};
+  std::span<const std::byte> digests = {};
   std::span<const Target> targets = {};
 };
 
 struct Probe {
   uint32_t usable_chunks = 0;
-  std::vector<ChunkClass> classes;  // usable_chunks elements
+  std::vector<ChunkClass> classes = {};  // usable_chunks elements
   MissReason miss_reason = MissReason::kNone;
 };
 
 struct StoreRequest {
-  Namespace name_space;
-  std::span<const std::byte> digests;
+  Namespace name_space = {};
+  std::span<const std::byte> digests = {};
   std::span<const uint32_t> shards = {};  // n, one for all, or none: shard 0
   std::span<const uint32_t> parts = {};   // n, one for all, or none: part 0
-  std::span<const uint64_t> sizes;        // n or one for all; bytes, at least 1
+  std::span<const uint64_t> sizes = {};   // n or one for all; bytes, at least 1
   // How long the write may take before the server asks this engine to stop. Zero: the server's
   // default.
   Duration write_within = {0};

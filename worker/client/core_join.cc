@@ -1,0 +1,118 @@
+// The join thread of Core: holds the Join stream, and joins again when it ends.
+#include <utility>
+
+#include "common/log.h"
+#include "worker/client/core.h"
+
+namespace berth::client {
+
+void Core::run_join() {
+  Duration back_off = options_.rejoin_after_min;
+  while (true) {
+    const bool joined = join_once();
+    back_off =
+        joined ? options_.rejoin_after_min : std::min(back_off * 2, options_.rejoin_after_max);
+    Lock lock(mutex_);
+    const auto is_over = [this] { return stopping_ || left_; };
+    const Duration wait = jittered(back_off, chance_locked());
+    if (changed_.wait_for(lock, std::chrono::milliseconds(wait.millis), is_over)) return;
+  }
+}
+
+bool Core::join_once() {
+  const auto stream = std::make_shared<JoinStream>(options_);
+  std::shared_ptr<Session> previous;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || left_) return false;
+    join_stream_ = stream;
+    handshake_until_ = now() + options_.join_deadline;
+    previous = session_;
+    changed_.notify_all();
+  }
+  auto attachment = stream->open(previous);
+  {
+    const std::lock_guard lock(mutex_);
+    handshake_until_.reset();
+  }
+  if (attachment) {
+    publish(*attachment);
+    serve(*stream, *attachment);
+  } else {
+    note_join_refused(previous, attachment.error());
+  }
+  const std::lock_guard lock(mutex_);
+  join_stream_.reset();
+  return attachment.has_value();
+}
+
+void Core::publish(const std::shared_ptr<Attachment>& attachment) {
+  Lock lock(mutex_);
+  attachment->session->resume(attachment->token, attachment->operation_used);
+  session_ = attachment->session;
+  attachment_ = attachment;
+  breaker_.reset();
+  join_refused_.reset();
+  pay_at_ = now();
+  pay_back_off_ = {0};
+  ++stats_.joins;
+  stats_.server_reachable = true;  // until the worker says otherwise
+  changed_.notify_all();
+  const uint64_t joins = stats_.joins;
+  lock.unlock();
+  log::info("worker_joined", {{"worker", attachment->worker_name},
+                              {"session", attachment->session->id()},
+                              {"joins", joins}});
+}
+
+void Core::serve(JoinStream& stream, const std::shared_ptr<Attachment>& attachment) {
+  while (const std::optional<v1::JoinResponse> message = stream.read())
+    if (!handle_message(stream, attachment, *message)) break;
+  Lock lock(mutex_);
+  const bool is_news = !stopping_ && !left_;
+  detach_locked(attachment, SessionEnd::kResumable);
+  lock.unlock();
+  if (is_news) log::warning("worker_lost", {{"worker", attachment->worker_name}});
+}
+
+// False: the join is over.
+bool Core::handle_message(JoinStream& stream, const std::shared_ptr<Attachment>& attachment,
+                          const v1::JoinResponse& message) {
+  OperationNumber poisoned = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    Session& session = *attachment->session;
+    switch (message.body_case()) {
+      case v1::JoinResponse::kCancel:
+        poisoned = message.cancel().operation();
+        if (session.cancel(poisoned)) ++stats_.cancels;
+        break;
+      case v1::JoinResponse::kRevoke:
+        poisoned = message.revoke().operation();
+        if (session.revoke(poisoned, message.revoke().handle())) ++stats_.revokes;
+        break;
+      case v1::JoinResponse::kServerState:
+        stats_.server_reachable = message.server_state().reachable();
+        break;
+      case v1::JoinResponse::kRejoin:
+        detach_locked(attachment, SessionEnd::kOver);
+        return false;
+      default:
+        break;  // of a newer protocol version
+    }
+  }
+  if (poisoned != 0) stream.send_poisoned(poisoned);
+  return true;
+}
+
+void Core::note_join_refused(const std::shared_ptr<Session>& asked_for, const Error& error) {
+  Lock lock(mutex_);
+  if (refusal_of(error.reason) == Refusal::kSessionOver && session_ == asked_for) session_.reset();
+  const bool is_news = !stopping_ && (!join_refused_ || join_refused_->reason != error.reason);
+  join_refused_ = error;
+  changed_.notify_all();
+  lock.unlock();
+  if (is_news) log::warning("join_refused", {{"reason", error.reason}, {"message", error.message}});
+}
+
+}  // namespace berth::client
