@@ -27,10 +27,11 @@ void AgentState::stop_writers(std::span<const ReplicaId> replicas) {
   }
 }
 
-// While detached nothing is said: the next re-attach reports what was reclaimed.
+// What comes free while detached waits; the next re-attach begins by reporting it instead.
 void AgentState::send_acknowledgements() {
+  if (stage != Stage::kAttached) return;
   std::vector<ReplicaId> replicas = ledger.take_acknowledgements();
-  if (replicas.empty() || stage != Stage::kAttached) return;
+  if (replicas.empty()) return;
   for (size_t first = 0; first < replicas.size(); first += kAcknowledgementsPerMessageMax) {
     const size_t last = std::min(replicas.size(), first + kAcknowledgementsPerMessageMax);
     v1::LinkRequest message;
