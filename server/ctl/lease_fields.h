@@ -1,4 +1,5 @@
 // The columns of leases and reservations, shared by their lists and by `objects inspect`.
+// Made at the first call and kept for the life of the process.
 #pragma once
 
 #include "berth/v1/admin.pb.h"

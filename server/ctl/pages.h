@@ -1,4 +1,5 @@
-// Reading a whole list through the paged List calls.
+// Reading a whole list through the paged List calls, for as many rows as are wanted. A list that
+// changes meanwhile is not a snapshot: rows come and go between pages, but none is shown twice.
 #pragma once
 
 #include <algorithm>

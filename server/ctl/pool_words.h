@@ -1,4 +1,5 @@
-// The words for what a pool is, shared by every view that shows pools.
+// The words for what a pool is, shared by every view that shows pools. Nothing where the server
+// left a field unset.
 #pragma once
 
 #include "berth/v1/admin.pb.h"

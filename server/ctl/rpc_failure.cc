@@ -27,6 +27,14 @@ std::string advice_on(std::string_view reason) {
   return row == kReasons.end() ? "" : std::string(row->advice);
 }
 
+// gRPC puts its own story before what the operating system said.
+std::string transport_words(const grpc::Status& status) {
+  constexpr std::string_view kStory = "last error: UNKNOWN: ";
+  const std::string& message = status.error_message();
+  const size_t story = message.find(kStory);
+  return story == std::string::npos ? message : message.substr(story + kStory.size());
+}
+
 Failure refused_with(const std::string& reason, const grpc::Status& status) {
   const bool not_now = status.error_code() == grpc::StatusCode::UNAVAILABLE;
   return {not_now ? ExitCode::kNotReady : ExitCode::kRefused,
@@ -45,7 +53,7 @@ Failure failure_of(const grpc::Status& status, const std::string& address,
   switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
     case grpc::StatusCode::CANCELLED:
-      return {ExitCode::kUnreachable, server + " cannot be reached: " + status.error_message(),
+      return {ExitCode::kUnreachable, server + " cannot be reached: " + transport_words(status),
               "Start berthd there, or name its address with --server or BERTH_SERVER.", ""};
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       return {ExitCode::kUnreachable,

@@ -1,4 +1,5 @@
 // The server's health in words, for every command that must tell "not ready" from "nothing there".
+// A sentence that names the server, for people; scripts read `berthctl status --json`.
 #pragma once
 
 #include <string>

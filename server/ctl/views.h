@@ -1,4 +1,5 @@
-// The commands, each described in the file of its name. commands.cc puts them in order.
+// The commands, each described in the file of its name (reservations beside leases). commands.cc
+// puts them in order; a new command is one line here, one there, and its own file.
 #pragma once
 
 #include "server/ctl/command.h"
