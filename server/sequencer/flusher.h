@@ -1,4 +1,6 @@
-// Fsyncs the store every interval on a thread of its own, so that no reply waits for it.
+// Fsyncs the store every interval on a thread of its own, so that no reply waits for it. It is idle
+// while nothing is committed, and can be paused, because a store that is being reopened takes no
+// flush. Thread-safe.
 #pragma once
 
 #include <condition_variable>

@@ -126,18 +126,18 @@ Result<> check_log(const std::string& name, std::string_view content) {
                     std::to_string(content.size()) + ", with whole records behind it");
 }
 
-Result<> check_logs(const std::string& folder) {
+Result<size_t> check_logs(const std::string& folder) {
   std::error_code error;
   std::filesystem::directory_iterator entries(folder, error);
-  if (error == std::errc::no_such_file_or_directory) return {};
+  if (error == std::errc::no_such_file_or_directory) return 0;
   std::vector<std::string> logs;
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error))
     if (entries->path().extension() == ".log") logs.push_back(entries->path().string());
   if (error) return refuse_os("list " + folder, error.value());
   std::sort(logs.begin(), logs.end());
   for (const std::string& log : logs)
-    if (auto checked = check_file(log); !checked) return checked;
-  return {};
+    if (auto checked = check_file(log); !checked) return tl::unexpected(checked.error());
+  return logs.size();
 }
 
 }  // namespace berth

@@ -17,8 +17,9 @@
 
 namespace berth {
 
-// All logs (*.log) of a RocksDB folder, which may be missing. Errors: kStoreCorrupt; kIoError.
-Result<> check_logs(const std::string& folder);
+// All logs (*.log) of a RocksDB folder, which may be missing; how many there are. Errors:
+// kStoreCorrupt; kIoError.
+Result<size_t> check_logs(const std::string& folder);
 
 // One log's content; `name` is for the message.
 Result<> check_log(const std::string& name, std::string_view content);

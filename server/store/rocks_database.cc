@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
-#include <mutex>
 #include <vector>
 
 #include "common/log.h"
@@ -15,8 +14,8 @@
 namespace berth {
 namespace {
 
-// RocksDB's warnings in our log. It also keeps the latest one, because a status often lacks the
-// name of the file.
+// RocksDB's warnings in our log, or nowhere: without a logger it would make files of its own in the
+// folder.
 class RocksLog final : public rocksdb::Logger {
  public:
   enum class Echo { kYes, kNo };
@@ -24,23 +23,15 @@ class RocksLog final : public rocksdb::Logger {
 
   using rocksdb::Logger::Logv;
   void Logv(const char* format, va_list arguments) override {
+    if (echo_ == Echo::kNo) return;
     char line[1024];
     std::vsnprintf(line, sizeof line, format, arguments);
-    if (echo_ == Echo::kYes) log::warning("rocksdb", {{"said", line}});
-    const std::lock_guard lock(mutex_);
-    latest_ = line;
+    log::warning("rocksdb", {{"said", line}});
   }
   void LogHeader(const char*, va_list) override {}
 
-  std::string latest() const {
-    const std::lock_guard lock(mutex_);
-    return latest_;
-  }
-
  private:
   const Echo echo_;
-  mutable std::mutex mutex_;  // guards latest_: background threads log too
-  std::string latest_;
 };
 
 bool is_ours(const std::string& family) {
@@ -67,8 +58,7 @@ Result<std::unique_ptr<RocksDatabase>> RocksDatabase::open(const RocksOptions& o
   database->env_ = env_over(options.file_system);
   rocksdb::DBOptions db_options = database_options(options.memtable_bytes, options.open_files_max);
   db_options.env = env_or_default(database->env_);
-  const auto rocks_log = std::make_shared<RocksLog>(RocksLog::Echo::kYes);
-  db_options.info_log = rocks_log;
+  db_options.info_log = std::make_shared<RocksLog>(RocksLog::Echo::kYes);
 
   const rocksdb::ColumnFamilyOptions of_family = family_options(options.memtable_bytes);
   std::vector<rocksdb::ColumnFamilyDescriptor> families{
@@ -80,7 +70,7 @@ Result<std::unique_ptr<RocksDatabase>> RocksDatabase::open(const RocksOptions& o
   rocksdb::DB* db = nullptr;
   const rocksdb::Status opened =
       rocksdb::DB::Open(db_options, options.folder, families, &handles, &db);
-  if (!opened.ok()) return tl::unexpected(error_of(opened, options.folder, rocks_log->latest()));
+  if (!opened.ok()) return tl::unexpected(error_of(opened, options.folder));
   database->db_.reset(db);
   database->default_handle_ = handles[0];
   std::copy(handles.begin() + 1, handles.end(), database->handles_.begin());
@@ -101,10 +91,9 @@ Result<std::optional<StoreHeader>> read_header(const RocksOptions& options) {
   db_options.create_if_missing = false;
   db_options.create_missing_column_families = false;
   db_options.env = env_or_default(env);
-  const auto rocks_log = std::make_shared<RocksLog>(RocksLog::Echo::kNo);
-  db_options.info_log = rocks_log;
+  db_options.info_log = std::make_shared<RocksLog>(RocksLog::Echo::kNo);
   const auto refused = [&](const rocksdb::Status& status) {
-    return tl::unexpected(error_of(status, options.folder, rocks_log->latest()));
+    return tl::unexpected(error_of(status, options.folder));
   };
 
   const rocksdb::Status is_there = db_options.env->FileExists(options.folder + "/CURRENT");
@@ -152,10 +141,12 @@ Result<std::optional<StoreHeader>> read_header(const RocksOptions& options) {
   return header;
 }
 
-Error error_of(const rocksdb::Status& status, const std::string& folder,
-               const std::string& detail) {
-  const std::string said =
-      "store " + folder + ": " + status.ToString() + (detail.empty() ? "" : " (" + detail + ")");
+Error error_of(const rocksdb::Status& status, const std::string& folder) {
+  std::string said = "store " + folder + ": " + status.ToString();
+  // A table that is missing is looked for under LevelDB's name last, and that is the name that the
+  // status has.
+  if (const size_t suffix = said.find(".ldb"); suffix != std::string::npos)
+    said.replace(suffix, 4, ".sst");
   const std::string to_start_empty =
       "; restore a backup of the state directory, or start empty after: mv " + folder + " " +
       folder + ".broken";

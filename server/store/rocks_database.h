@@ -48,10 +48,9 @@ class RocksDatabase {
 // that we do not know.
 Result<std::optional<StoreHeader>> read_header(const RocksOptions& options);
 
-// What to tell whoever was refused by RocksDB: kStoreCorrupt, kStoreLocked, kStoreIncompatible,
-// kStoreDegraded or kIoError. `detail` is what its log said last.
-Error error_of(const rocksdb::Status& status, const std::string& folder,
-               const std::string& detail = {});
+// What to tell whoever was refused by RocksDB: kStoreCorrupt with what to do, kStoreLocked,
+// kStoreIncompatible or kStoreDegraded.
+Error error_of(const rocksdb::Status& status, const std::string& folder);
 
 // How many table files may be open under a limit of `descriptors_max`. Errors: kInvalidConfig when
 // it is too low.

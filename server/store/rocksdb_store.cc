@@ -61,6 +61,9 @@ class RocksDbStore::Implementation {
   Result<Loaded> load(const Sink& sink, const std::function<void(uint64_t)>& progress);
 
  private:
+  tl::unexpected<Error> corrupt(const std::string& what) const {
+    return tl::unexpected(error_of(rocksdb::Status::Corruption(what), rocks_.folder));
+  }
   Result<> put_header(const Meta& meta);
   Result<std::optional<std::string>> read_meta(std::string_view key);
   Result<> load_family(Family family, const Sink& sink,
@@ -76,13 +79,13 @@ class RocksDbStore::Implementation {
 
 Result<> RocksDbStore::Implementation::open() {
   database_.reset();
-  if (auto checked = check_logs(rocks_.folder); !checked) {
-    Error error = checked.error();
-    if (error.reason == Reason::kStoreCorrupt)
-      error = error_of(rocksdb::Status::Corruption(error.message), rocks_.folder);
-    return tl::unexpected(std::move(error));
-  }
-  if (auto header = read_header(rocks_); !header) return tl::unexpected(header.error());
+  const Result<size_t> logs = check_logs(rocks_.folder);
+  if (!logs && logs.error().reason != Reason::kStoreCorrupt) return tl::unexpected(logs.error());
+  if (!logs) return corrupt(logs.error().message);
+  const Result<std::optional<StoreHeader>> header = read_header(rocks_);
+  if (!header) return tl::unexpected(header.error());
+  // RocksDB makes the next log before it removes the last one, so one is always there.
+  if (*header && *logs == 0) return corrupt("its log is gone");
   if (std::error_code error; !std::filesystem::create_directory(rocks_.folder, error) && error)
     return refuse_os("make " + rocks_.folder, error.value());
   Result<std::unique_ptr<RocksDatabase>> opened = RocksDatabase::open(rocks_);
@@ -182,9 +185,7 @@ Result<Store::Loaded> RocksDbStore::Implementation::load(
   for (const Family family : kLoadOrder)
     if (auto read = load_family(family, sink, progress, loaded.records); !read)
       return tl::unexpected(read.error());
-  if (loaded.is_new && loaded.records > 0)
-    return tl::unexpected(
-        error_of(rocksdb::Status::Corruption("it has records but no header"), rocks_.folder));
+  if (loaded.is_new && loaded.records > 0) return corrupt("it has records but no header");
   return loaded;
 }
 
@@ -201,9 +202,7 @@ Result<> RocksDbStore::Implementation::load_family(Family family, const Sink& si
   };
   for (at->SeekToFirst(); at->Valid(); at->Next()) {
     Result<Mutation> record = codec_.decode(family, view(at->key()), view(at->value()));
-    if (!record)
-      return tl::unexpected(
-          error_of(rocksdb::Status::Corruption(record.error().message), rocks_.folder));
+    if (!record) return corrupt(record.error().message);
     ++records;
     if (const Reservation* reservation = std::get_if<Reservation>(&record->value)) {
       for (Mutation& expanded : expand(*reservation)) batch.push_back(std::move(expanded));

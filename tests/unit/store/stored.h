@@ -1,4 +1,5 @@
 // A store read back whole, for tests that look at what is in it.
+// The records are in the order in which the store handed them over.
 #pragma once
 
 #include <catch2/catch.hpp>
