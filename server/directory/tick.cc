@@ -145,9 +145,9 @@ void repeat_asks(const Context& c) {
 
 Result<Outcome> handle(const Context& c, const Tick&) {
   hide_silent_workers(c);
+  repeat_asks(c);  // first, so that what is asked for below is not asked for twice
   uint32_t left = c.config.slice_records;
   const bool all = judge_reservations(c, left) && judge_leases(c, left);
-  repeat_asks(c);
   return Ticked{!all};
 }
 
