@@ -122,7 +122,7 @@ void Sequencer::turn() {
   turns_.fetch_add(1, std::memory_order_relaxed);
   advance_time();
   if (flusher_)
-    if (const std::optional<Error> error = flusher_->take_error()) degrade(*error);
+    if (const std::optional<Error> error = flusher_->take_error()) degrade(*error, {});
   if (is_degraded()) {
     try_to_recover();
     return;
@@ -145,11 +145,7 @@ void Sequencer::run_queued() {
   const Batch batch = take_batch();
   if (batch.commands.empty()) return;
   const Result<Decision> decision = carry_out(batch.commands);
-  if (!decision) {
-    for (const Reply& reply : batch.replies) reply(tl::unexpected(decision.error()));
-    degrade(decision.error());
-    return;
-  }
+  if (!decision) return degrade(decision.error(), batch.replies);
   for (size_t i = 0; i < batch.replies.size(); ++i) batch.replies[i](decision->outcomes[i]);
   announce(*decision);
   if (!directory_.jobs().empty()) jobs_due_ = true;
@@ -181,7 +177,7 @@ std::optional<Outcome> Sequencer::run_own(const Command& command) {
   const int64_t started_nanos = clock_.monotonic_nanos();
   Result<Decision> decision = carry_out({&command, 1});
   if (!decision) {
-    degrade(decision.error());
+    degrade(decision.error(), {});
     return std::nullopt;
   }
   announce(*decision);
@@ -211,6 +207,9 @@ Result<Decision> Sequencer::carry_out(std::span<const Command> commands) {
 }
 
 void Sequencer::announce(const Decision& decision) {
+  // A worker that has seen a later epoch than the store raises it in the middle of a run.
+  if (const Epoch epoch = directory_.meta().epoch; epoch != events_.epoch())
+    events_.begin_epoch(epoch);
   events_.append(decision.events, wall_clock_millis());
   if (!listener_) return;
   for (const Ask& ask : decision.asks) listener_->on_ask(ask);
@@ -259,26 +258,27 @@ void Sequencer::enter_epoch(Directory& fresh, const Decision& restarted) {
   job_cursor_ = JobId();
   job_round_has_more_ = false;
   jobs_due_ = !directory_.jobs().empty();
-  events_.begin_epoch(directory_.meta().epoch);
   if (flusher_) flusher_->resume();
   announce(restarted);
 }
 
 // What was committed last may be on the disk or not, so nobody goes on from what is in memory, and
 // ids given out under this epoch are given up with it.
-void Sequencer::degrade(const Error& why) {
+void Sequencer::degrade(const Error& why, std::span<const Reply> failed) {
   log::error("store_degraded", {{"why", why.message}});
   if (flusher_) flusher_->pause();
-  std::deque<Queued> unanswered;
+  next_reopen_millis_ = clock_.monotonic_millis() + config_.reopen_interval.millis;
+  std::deque<Queued> behind;
   {
     const std::lock_guard lock(queue_mutex_);
     ++stats_.commit_failures;
     degraded_reason_ = why.message;
     degraded_.store(true, std::memory_order_relaxed);
-    unanswered.swap(queue_);
+    behind.swap(queue_);
   }
-  next_reopen_millis_ = clock_.monotonic_millis() + config_.reopen_interval.millis;
-  for (const Queued& queued : unanswered) queued.done(refuse(Reason::kStoreDegraded, why.message));
+  const Result<Outcome> refusal = refuse(Reason::kStoreDegraded, why.message);
+  for (const Reply& reply : failed) reply(refusal);
+  for (const Queued& queued : behind) queued.done(refusal);
   if (listener_) listener_->on_health_changed(true, why.message);
 }
 

@@ -147,7 +147,8 @@ class Sequencer {
                                     const std::function<void(uint64_t)>& progress);
   // Puts it in the place of the present one, which is left in `fresh`.
   void enter_epoch(Directory& fresh, const Decision& restarted);
-  void degrade(const Error& why);
+  // Refuses the callers of the batch that failed, and everybody behind them.
+  void degrade(const Error& why, std::span<const Reply> failed);
   void try_to_recover();
   void advance_time();
 
