@@ -175,7 +175,21 @@ void LinkReactor::answer_heartbeat(const Asked& asked, const Result<Outcome>& ou
   push(std::move(message));
 }
 
-void LinkReactor::ask(const Ask& ask) { push(to_message(ask)); }
+void LinkReactor::ask(const Ask& ask) {
+  if (ask.kind == Ask::Kind::kReclaim && joins_last_reclaim(ask)) return;
+  push(to_message(ask));
+}
+
+// An eviction asks replica by replica; what waits goes out as one message.
+bool LinkReactor::joins_last_reclaim(const Ask& ask) {
+  const std::lock_guard lock(mutex_);
+  if (queue_.empty() || !queue_.back().has_reclaim()) return false;
+  auto& replicas = *queue_.back().mutable_reclaim()->mutable_replicas();
+  if (static_cast<size_t>(replicas.size()) + ask.replicas.size() > kReclaimReplicasMax)
+    return false;
+  for (const ReplicaId replica : ask.replicas) replicas.Add(replica.value());
+  return true;
+}
 
 // ---- Writing
 // --------------------------------------------------------------------------------------

@@ -22,6 +22,9 @@
 
 namespace berth::rpc {
 
+// Of one message, where several asks were put together.
+inline constexpr size_t kReclaimReplicasMax = 4096;
+
 class LinkReactor final : public grpc::ServerBidiReactor<v1::LinkRequest, v1::LinkResponse>,
                           public Stream,
                           public Link,
@@ -60,6 +63,7 @@ class LinkReactor final : public grpc::ServerBidiReactor<v1::LinkRequest, v1::Li
   void refuse_request(const Asked& asked, const Error& error);
   void answer_heartbeat(const Asked& asked, const Result<Outcome>& outcome);
 
+  bool joins_last_reclaim(const Ask& ask);
   void push(v1::LinkResponse message);
   void write_front();  // under mutex_
   // What becomes of the write in flight: it may be waiting for a peer that does not read.
