@@ -95,6 +95,12 @@ void Agent::reattach_received(ConnectionId connection, const v1::ReattachRespons
   if (message.has_done()) state_->reattach_done(message.done());
 }
 
+void Agent::reattach_ended(ConnectionId connection, const Error& error, Time now) {
+  const Step step(*state_, now);
+  if (connection != state_->connection || state_->stage != Stage::kReattaching) return;
+  state_->detach(error);
+}
+
 void Agent::link_received(ConnectionId connection, const v1::LinkResponse& message, Time now) {
   const Step step(*state_, now);
   if (connection != state_->connection) return;

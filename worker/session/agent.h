@@ -98,8 +98,10 @@ class Agent {
   void session_opened(ConnectionId connection, const Result<v1::OpenSessionResponse>& answer,
                       Time now);
   void reattach_received(ConnectionId connection, const v1::ReattachResponse& message, Time now);
+  // Its regular end, after `done`, means nothing; an earlier one breaks the attempt.
+  void reattach_ended(ConnectionId connection, const Error& error, Time now);
   void link_received(ConnectionId connection, const v1::LinkResponse& message, Time now);
-  // The stream or call ended, or could not be made.
+  // The Link ended, or a call or stream could not be made.
   void connection_failed(ConnectionId connection, const Error& error, Time now);
 
   // ---- Clients ----

@@ -125,7 +125,6 @@ void AgentState::reattach_welcomed(const v1::ReattachWelcome& welcome) {
   for (auto& [id, client] : clients) {
     if (!known.count(id)) tell_rejoin(client, "the server does not know this session");
   }
-  std::erase_if(strangers, [&](const auto& entry) { return !known.count(entry.first); });
   expect_strangers(welcome.clients());
 
   ledger_order = ledger.reattach_order();
@@ -152,9 +151,12 @@ void AgentState::send_chunks() {
   }
 }
 
+size_t AgentState::chunk_max() const {
+  return std::min<size_t>(options.reattach_chunk_max, limits.batch_items_max());
+}
+
 bool AgentState::send_replica_chunk() {
-  const pool::LedgerChunkView view =
-      ledger.reattach_chunk(ledger_order, ledger_next, options.reattach_chunk_max);
+  const pool::LedgerChunkView view = ledger.reattach_chunk(ledger_order, ledger_next, chunk_max());
   if (view.entries.empty()) return false;
   v1::ReattachRequest message;
   v1::LedgerChunk& chunk = *message.mutable_chunk();
@@ -182,7 +184,7 @@ bool AgentState::send_lease_chunk() {
   v1::ReattachRequest message;
   v1::LedgerChunk& chunk = *message.mutable_chunk();
   size_t named = 0;
-  for (; lease_next < lease_order.size() && named < options.reattach_chunk_max; ++lease_next) {
+  for (; lease_next < lease_order.size() && named < chunk_max(); ++lease_next) {
     const auto held = ledger.leases().find(lease_order[lease_next]);
     if (held == ledger.leases().end()) continue;  // released meanwhile
     v1::HeldLease& lease = *chunk.add_leases();

@@ -34,6 +34,7 @@ struct AgentState {
   void open_reattach();
   void reattach_welcomed(const v1::ReattachWelcome& welcome);
   void send_chunks();
+  size_t chunk_max() const;
   bool send_replica_chunk();
   bool send_lease_chunk();
   void verdicts_received(const v1::LedgerVerdicts& verdicts);
@@ -118,8 +119,7 @@ struct AgentState {
   void finish_doubtful_commits();
   void abort_store(Client& client, const google::protobuf::RepeatedField<uint64_t>& replicas);
   void give_up(Client& client, ReplicaId replica);
-  void abort_open(Client& client, OperationNumber operation);
-  // The client says: I have not seen, and will not use, what this operation gave.
+  // The client will not hand out what this operation gives.
   void poison(Client& client, OperationNumber number);
   void abort_answered(Client& client, const std::vector<uint64_t>& replicas);
   void cancel(const v1::Cancel& cancel);

@@ -270,21 +270,10 @@ void AgentState::give_up(Client& client, ReplicaId replica) {
   }
 }
 
-void AgentState::abort_open(Client& client, OperationNumber number) {
-  for (const ReplicaId replica : ledger.open_of(client.session)) {
-    if (ledger.find(replica)->operation == number) give_up(client, replica);
-  }
-  owing.insert(client.session);
-}
-
+// A client says this of what it has handed out already, too, and there the engine may still be
+// writing or reading: only AbortStore and Release give spans back.
 void AgentState::poison(Client& client, OperationNumber number) {
   if (Operation* operation = find_unanswered(client, number)) operation->poisoned = true;
-  abort_open(client, number);
-  std::vector<LeaseId> leases;
-  for (const auto& [lease, held] : ledger.leases()) {
-    if (held.client == client.session && held.operation == number) leases.push_back(lease);
-  }
-  for (const LeaseId lease : leases) release_lease(client, lease);
 }
 
 void AgentState::abort_answered(Client& client, const std::vector<uint64_t>& replicas) {
