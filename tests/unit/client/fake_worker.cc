@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "common/descriptor_passing.h"
+#include "common/rpc_channel.h"
 #include "common/rpc_status.h"
 #include "common/unix_socket.h"
 
@@ -44,7 +45,7 @@ FakeWorker::~FakeWorker() {
     if (stream_context_) stream_context_->TryCancel();
     changed_.notify_all();
   }
-  server_->Shutdown(gpr_now(GPR_CLOCK_REALTIME));
+  server_->Shutdown(deadline_in({0}));
   ::shutdown(descriptor_listener_.get(), SHUT_RDWR);
   passer_.join();
   ::unlink(socket_.c_str());

@@ -1,0 +1,48 @@
+#include "worker/replay/share.h"
+
+#include "common/clock.h"
+#include "worker/replay/client_cache.h"
+#include "worker/replay/engine.h"
+
+namespace berth::replay {
+namespace {
+
+ClientCacheOptions cache_options(const ReplayOptions& options, uint32_t engine) {
+  ClientCacheOptions cache;
+  cache.socket = options.worker_sockets[engine % options.worker_sockets.size()];
+  cache.engine_id = "replay-" + std::to_string(engine);
+  cache.name_space = options.name_space;
+  cache.block_bytes = options.block_bytes;
+  cache.shards = options.shards;
+  cache.parts = options.parts;
+  cache.probe_deadline = options.probe_deadline;
+  return cache;
+}
+
+}  // namespace
+
+Result<Counts> replay_share(const ReplayOptions& options, const std::vector<Request>& requests,
+                            const std::vector<uint32_t>& engine_of, uint32_t engine,
+                            Progress& progress) {
+  auto cache = ClientCache::open(cache_options(options, engine));
+  if (!cache) return tl::unexpected(cache.error());
+  const SteadyClock clock;
+  Engine served_by(**cache, clock);
+  const int64_t begun = clock.monotonic_millis();
+  for (size_t i = 0; i < requests.size() && !progress.is_stopped(); ++i) {
+    if (engine_of[i] != engine) continue;
+    if (options.speed > 0) {
+      const auto due =
+          static_cast<int64_t>(static_cast<double>(requests[i].timestamp_ms) / options.speed);
+      const int64_t early = begun + due - clock.monotonic_millis();
+      if (early > 0 && progress.wait(milliseconds(early))) break;
+    }
+    served_by.serve(requests[i]);
+    progress.add(1);
+  }
+  Counts counts = served_by.counts();
+  counts.rejoins = (*cache)->rejoins();
+  return counts;
+}
+
+}  // namespace berth::replay
