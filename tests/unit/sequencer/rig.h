@@ -18,6 +18,18 @@
 
 namespace berth::testing {
 
+// One value from one thread to another. Copies share it, so that the giver may still be inside
+// set() when the taker has it and is gone.
+template <class T>
+class Answer {
+ public:
+  void set(T value) const { promise_->set_value(std::move(value)); }
+  T get() const { return promise_->get_future().get(); }
+
+ private:
+  std::shared_ptr<std::promise<T>> promise_ = std::make_shared<std::promise<T>>();
+};
+
 // What the sequencer told, in order, as words.
 class Recorder final : public SequencerListener {
  public:
@@ -77,10 +89,10 @@ class Rig {
   void start(StoreId fresh = {1, 1}) { REQUIRE(try_start(fresh)); }
 
   Result<Outcome> call(Command command) {
-    std::promise<Result<Outcome>> answered;
+    const Answer<Result<Outcome>> answer;
     sequencer->submit(std::move(command),
-                      [&](const Result<Outcome>& outcome) { answered.set_value(outcome); });
-    return answered.get_future().get();
+                      [answer](const Result<Outcome>& outcome) { answer.set(outcome); });
+    return answer.get();
   }
   template <class R>
   R must(Command command) {
@@ -112,20 +124,21 @@ class Rig {
 class Held {
  public:
   explicit Held(Rig& rig) {
-    rig.sequencer->submit(open_namespace("held"), [this](const Result<Outcome>&) {
-      entered_.set_value();
-      released_.get_future().wait();
-    });
-    entered_.get_future().wait();
+    const Answer<bool> entered;
+    rig.sequencer->submit(open_namespace("held"),
+                          [entered, released = released_](const Result<Outcome>&) {
+                            entered.set(true);
+                            released.get();
+                          });
+    entered.get();
   }
   ~Held() { release(); }
   void release() {
-    if (!std::exchange(is_released_, true)) released_.set_value();
+    if (!std::exchange(is_released_, true)) released_.set(true);
   }
 
  private:
-  std::promise<void> entered_;
-  std::promise<void> released_;
+  const Answer<bool> released_;
   bool is_released_ = false;
 };
 

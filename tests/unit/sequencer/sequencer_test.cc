@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +12,7 @@
 namespace berth {
 namespace {
 
+using testing::Answer;
 using testing::Held;
 using testing::open_namespace;
 using testing::quick_config;
@@ -58,11 +58,11 @@ TEST_CASE("what queues up behind a batch becomes one commit", "[sequencer]") {
     for (int i = 0; i < 20; ++i)
       rig.sequencer->submit(open_namespace("n" + std::to_string(i)), [](const auto&) {});
     CHECK(rig.disk.commits() == commits);
-    std::promise<uint64_t> after;
+    const Answer<uint64_t> after;
     rig.sequencer->submit(open_namespace("last"),
-                          [&](const auto&) { after.set_value(rig.disk.commits()); });
+                          [&, after](const auto&) { after.set(rig.disk.commits()); });
     held.release();
-    CHECK(after.get_future().get() == commits + 1);
+    CHECK(after.get() == commits + 1);
   }
 }
 
@@ -89,13 +89,13 @@ TEST_CASE("a batch is bounded by its commands and by its records", "[sequencer]"
   rig.start();
   Held held(rig);
   const uint64_t batches = rig.sequencer->stats().batches;
-  std::promise<void> done;
+  const Answer<bool> done;
   for (int i = 0; i < 12; ++i)
-    rig.sequencer->submit(command, [&, i](const auto&) {
-      if (i == 11) done.set_value();
+    rig.sequencer->submit(command, [&, i, done](const auto&) {
+      if (i == 11) done.set(true);
     });
   held.release();
-  done.get_future().wait();
+  done.get();
   CHECK(rig.sequencer->stats().batches == batches + expected);
 }
 
@@ -334,19 +334,19 @@ TEST_CASE("what is queued behind a failed commit is refused in its order", "[seq
   rig.start();
   std::vector<int> answered;
   bool all_refused = true;
-  std::promise<void> done;
+  const Answer<bool> done;
   {
     Held held(rig);
     rig.disk.fail(MemoryDisk::Fault::kLost);
     for (int i = 0; i < 10; ++i)
       rig.sequencer->submit(
-          open_namespace("n" + std::to_string(i)), [&, i](const Result<Outcome>& outcome) {
+          open_namespace("n" + std::to_string(i)), [&, i, done](const Result<Outcome>& outcome) {
             all_refused = all_refused && outcome.error().reason == Reason::kStoreDegraded;
             answered.push_back(i);
-            if (i == 9) done.set_value();
+            if (i == 9) done.set(true);
           });
   }
-  done.get_future().wait();
+  done.get();
   CHECK(all_refused);
   CHECK(answered == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
 }
@@ -461,16 +461,17 @@ TEST_CASE("calls are answered between the slices of a job, which ends by itself"
   const SessionId worker = worker_with_replicas(rig, 100);
   REQUIRE(rig.sequencer->view()->replicas().size() == 100);
 
-  std::promise<size_t> left;
+  const Answer<size_t> left;
   {
     Held held(rig);
-    rig.sequencer->submit(FenceByOperator{worker, "", "test", false}, [&](const Result<Outcome>&) {
-      rig.sequencer->submit(open_namespace("b"), [&](const Result<Outcome>&) {
-        left.set_value(rig.sequencer->view()->replicas().size());
-      });
-    });
+    rig.sequencer->submit(
+        FenceByOperator{worker, "", "test", false}, [&, left](const Result<Outcome>&) {
+          rig.sequencer->submit(open_namespace("b"), [&, left](const Result<Outcome>&) {
+            left.set(rig.sequencer->view()->replicas().size());
+          });
+        });
   }
-  const size_t replicas_left = left.get_future().get();
+  const size_t replicas_left = left.get();
   CHECK(replicas_left > 0);
   CHECK(replicas_left <= 100);
   rig.until([&] { return rig.sequencer->view()->jobs().empty(); });
@@ -485,12 +486,13 @@ TEST_CASE("a job that was cut short goes on in the next run", "[sequencer]") {
   const SessionId worker = worker_with_replicas(rig, 100);
   // Stopped right after the fence was answered.
   std::thread stopper;
-  std::promise<void> fenced;
-  rig.sequencer->submit(FenceByOperator{worker, "", "test", false}, [&](const Result<Outcome>&) {
-    stopper = std::thread([&] { rig.sequencer->stop(); });
-    fenced.set_value();
-  });
-  fenced.get_future().wait();
+  const Answer<bool> fenced;
+  rig.sequencer->submit(FenceByOperator{worker, "", "test", false},
+                        [&, fenced](const Result<Outcome>&) {
+                          stopper = std::thread([&] { rig.sequencer->stop(); });
+                          fenced.set(true);
+                        });
+  fenced.get();
   stopper.join();
   rig.start();
   rig.until([&] { return rig.sequencer->view()->jobs().empty(); });
