@@ -3,7 +3,7 @@
 
 namespace berth::worker {
 namespace {
-constexpr size_t kAcknowledgementsPerMessageMax = 4096;
+constexpr size_t kAcknowledgementsPerMessageMax = 4096;  // fewer where the server takes fewer
 }  // namespace
 
 void AgentState::reclaim(const v1::Reclaim& reclaim) {
@@ -32,8 +32,10 @@ void AgentState::send_acknowledgements() {
   if (stage != Stage::kAttached) return;
   std::vector<ReplicaId> replicas = ledger.take_acknowledgements();
   if (replicas.empty()) return;
-  for (size_t first = 0; first < replicas.size(); first += kAcknowledgementsPerMessageMax) {
-    const size_t last = std::min(replicas.size(), first + kAcknowledgementsPerMessageMax);
+  const size_t message_max =
+      std::min<size_t>(kAcknowledgementsPerMessageMax, limits.batch_items_max());
+  for (size_t first = 0; first < replicas.size(); first += message_max) {
+    const size_t last = std::min(replicas.size(), first + message_max);
     v1::LinkRequest message;
     for (size_t i = first; i < last; ++i) {
       message.mutable_reclaim_ack()->add_replicas(replicas[i].value());
