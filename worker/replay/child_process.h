@@ -1,4 +1,5 @@
-// A process that this one started: never outlives the object, and is never waited for twice.
+// A process that this one started: it never outlives the object, and is never waited for twice.
+// Its pidfd says when it ended. Not thread-safe.
 #pragma once
 
 #include <sys/types.h>

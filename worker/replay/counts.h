@@ -1,4 +1,5 @@
 // What a replay counts. Plain numbers that add up: over requests, over engines, over processes.
+// The comments here are the definitions that docs/replay.md repeats.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What a replay was asked to do, checked.
+// What a replay was asked to do, checked: from the command line, and back to one for the process of
+// a single engine.
 #pragma once
 
 #include <cstdint>

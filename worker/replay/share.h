@@ -1,4 +1,5 @@
-// One engine's share of a replay: its requests in order, against its worker.
+// One engine's share of a replay: its requests in order, against its worker, in the thread that
+// calls. The same function serves engines as threads and as processes.
 #pragma once
 
 #include <vector>

@@ -16,6 +16,8 @@ namespace {
 using berth::testing::TemporaryDirectory;
 using testing::FakeWorker;
 using testing::kPageBytes;
+using testing::Script;
+using testing::Seen;
 
 constexpr uint64_t kOneSize[] = {kPageBytes};
 
@@ -114,7 +116,7 @@ TEST_CASE("what an engine writes into granted spans is in the pool, and load nam
   CHECK(*codes == std::vector<CommitCode>(2, CommitCode::kCommitted));
   CHECK(engine.worker->pool_bytes(kPageBytes, 4) == "kkkk");
 
-  engine.worker->chunks_present = 2;
+  engine.worker->set_chunks_present(2);
   const auto probe = engine.probe(3);
   REQUIRE(probe);
   CHECK(probe->usable_chunks == 2);
@@ -130,11 +132,11 @@ TEST_CASE("what an engine writes into granted spans is in the pool, and load nam
 
 TEST_CASE("a destroyed handle is released and a destroyed store is aborted", "[client]") {
   Engine engine;
-  engine.worker->chunks_present = 1;
+  engine.worker->set_chunks_present(1);
   { auto load = engine.load(1); }
-  engine.worker->await([&] { return engine.worker->released.size() == 1; });
+  engine.worker->await([&](const Seen& seen) { return seen.released.size() == 1; });
   { auto store = engine.begin(3); }
-  engine.worker->await([&] { return engine.worker->aborted.size() == 3; });
+  engine.worker->await([&](const Seen& seen) { return seen.aborted.size() == 3; });
 }
 
 TEST_CASE("a store can be finished item by item and each item once", "[client]") {
@@ -152,21 +154,23 @@ TEST_CASE("a store can be finished item by item and each item once", "[client]")
 
 TEST_CASE("handles are released together in one call", "[client]") {
   Engine engine;
-  engine.worker->chunks_present = 1;
+  engine.worker->set_chunks_present(1);
   std::vector<LoadHandle> handles;
   for (int i = 0; i < 3; ++i) handles.push_back(std::move(*engine.load(1)));
   engine.client->release(handles);
-  CHECK(engine.worker->released.size() == 3);
-  CHECK(std::count(engine.worker->calls.begin(), engine.worker->calls.end(), "Release") == 1);
+  CHECK(engine.worker->seen().released.size() == 3);
+  const std::vector<std::string> calls = engine.worker->seen().calls;
+  CHECK(std::count(calls.begin(), calls.end(), "Release") == 1);
   CHECK(handles[0].chunks() == 0);
 }
 
 TEST_CASE("a handle whose renewal is refused is not valid any more", "[client][lease]") {
   Engine engine;
-  engine.worker->chunks_present = 1;
+  engine.worker->set_chunks_present(1);
   auto kept = engine.load(1);
   auto ended = engine.load(1);
-  engine.worker->released = {502};  // the worker ended the second one
+  engine.worker->script(
+      [](Script& script) { script.ended = {502}; });  // the worker ended the second one
   const LoadHandle* both[] = {&*kept, &*ended};
   const auto renewed = engine.client->renew(both);
   REQUIRE(renewed);
@@ -182,9 +186,10 @@ TEST_CASE("a cancel that overtakes the answer of its store keeps it from being h
   Engine engine;
   engine.worker->hold("BeginStore");
   std::thread canceller([&] {
-    engine.worker->await([&] { return engine.worker->begun.size() == 1; });
+    engine.worker->await([&](const Seen& seen) { return seen.begun.size() == 1; });
     engine.worker->push(make_cancel(1));
-    engine.worker->await([&] { return engine.worker->poisoned == std::vector<uint64_t>{1}; });
+    engine.worker->await(
+        [&](const Seen& seen) { return seen.poisoned == std::vector<uint64_t>{1}; });
     engine.worker->let_go();
   });
   const auto store = engine.begin(2);
@@ -192,7 +197,7 @@ TEST_CASE("a cancel that overtakes the answer of its store keeps it from being h
   REQUIRE(store);
   CHECK(codes_of(*store) == std::vector<StoreCode>(2, StoreCode::kSkippedCancelled));
   CHECK(store->items()[0].bytes.empty());
-  engine.worker->await([&] { return engine.worker->aborted.size() == 2; });
+  engine.worker->await([&](const Seen& seen) { return seen.aborted.size() == 2; });
   CHECK(engine.client->stats().cancels == 1);
 }
 
@@ -201,25 +206,25 @@ TEST_CASE("a cancelled open store answers closed when it is finished, and is abo
   Engine engine;
   auto store = engine.begin(2);
   engine.worker->push(make_cancel(1));
-  engine.worker->await([&] { return engine.worker->poisoned.size() == 1; });
+  engine.worker->await([&](const Seen& seen) { return seen.poisoned.size() == 1; });
   CHECK_FALSE(store->valid());
   const auto codes = engine.client->finish_store(*store);
   REQUIRE(codes);
   CHECK(*codes == std::vector<CommitCode>(2, CommitCode::kClosed));
-  CHECK(engine.worker->finished.empty());
-  engine.worker->await([&] { return engine.worker->aborted.size() == 2; });
+  CHECK(engine.worker->seen().finished.empty());
+  engine.worker->await([&](const Seen& seen) { return seen.aborted.size() == 2; });
 }
 
 TEST_CASE("a revoked handle is not valid at the end of the read", "[client][lease]") {
   Engine engine;
-  engine.worker->chunks_present = 1;
+  engine.worker->set_chunks_present(1);
   const auto load = engine.load(1);
   CHECK(load->valid());
   v1::JoinResponse revoke;
   revoke.mutable_revoke()->set_operation(1);
   revoke.mutable_revoke()->set_handle(501);
   engine.worker->push(revoke);
-  engine.worker->await([&] { return engine.worker->poisoned.size() == 1; });
+  engine.worker->await([&](const Seen& seen) { return seen.poisoned.size() == 1; });
   CHECK_FALSE(load->valid());
   CHECK(load->bytes(0).size() == kPageBytes);  // still mapped: a reader in flight does not fault
 }
@@ -227,22 +232,23 @@ TEST_CASE("a revoked handle is not valid at the end of the read", "[client][leas
 TEST_CASE("a revoke that overtakes its load turns it into a miss and gives the handle back",
           "[client][lease]") {
   Engine engine;
-  engine.worker->chunks_present = 1;
+  engine.worker->set_chunks_present(1);
   engine.worker->hold("Load");
   std::thread revoker([&] {
-    engine.worker->await([&] { return engine.worker->loaded.size() == 1; });
+    engine.worker->await([&](const Seen& seen) { return seen.loaded.size() == 1; });
     v1::JoinResponse revoke;
     revoke.mutable_revoke()->set_operation(1);
     revoke.mutable_revoke()->set_handle(501);
     engine.worker->push(revoke);
-    engine.worker->await([&] { return engine.worker->poisoned.size() == 1; });
+    engine.worker->await([&](const Seen& seen) { return seen.poisoned.size() == 1; });
     engine.worker->let_go();
   });
   const auto load = engine.load(1);
   revoker.join();
   REQUIRE(load);
   CHECK(load->chunks() == 0);
-  engine.worker->await([&] { return engine.worker->released == std::vector<uint64_t>{501}; });
+  engine.worker->await(
+      [&](const Seen& seen) { return seen.released == std::vector<uint64_t>{501}; });
 }
 
 // ---- Answers that come late or never ----------------------------------------------------------
@@ -255,25 +261,27 @@ TEST_CASE("a store whose answer is late is skipped, repeated under its number an
   REQUIRE(store);
   CHECK(codes_of(*store) == std::vector<StoreCode>(2, StoreCode::kSkippedUnavailable));
   engine.worker->let_go();
-  engine.worker->await([&] { return engine.worker->aborted.size() == 2; });
-  CHECK(engine.worker->begun.size() >= 2);
-  for (const uint64_t number : engine.worker->begun) CHECK(number == 1);
+  engine.worker->await([&](const Seen& seen) { return seen.aborted.size() == 2; });
+  CHECK(engine.worker->seen().begun.size() >= 2);
+  const std::vector<uint64_t> begun = engine.worker->seen().begun;
+  for (const uint64_t number : begun) CHECK(number == 1);
   engine.await_stats([](const ClientStats& stats) { return stats.operations_unsettled == 0; });
   REQUIRE(engine.probe(1));
-  CHECK(engine.worker->low_water == 1);
+  CHECK(engine.worker->seen().low_water == 1);
 }
 
 TEST_CASE("a load whose answer is late is a miss, and its handle is given back",
           "[client][deadline]") {
   Engine engine([](ClientOptions& options) { options.load_deadline = milliseconds(20); });
-  engine.worker->chunks_present = 1;
+  engine.worker->set_chunks_present(1);
   engine.worker->hold("Load");
   const auto load = engine.load(1);
   REQUIRE(load);
   CHECK(load->chunks() == 0);
   CHECK(load->miss_reason() == MissReason::kUnavailable);
   engine.worker->let_go();
-  engine.worker->await([&] { return engine.worker->released == std::vector<uint64_t>{501}; });
+  engine.worker->await(
+      [&](const Seen& seen) { return seen.released == std::vector<uint64_t>{501}; });
 }
 
 TEST_CASE("a finish is repeated under one number while its outcome is unknown",
@@ -284,8 +292,8 @@ TEST_CASE("a finish is repeated under one number while its outcome is unknown",
   const auto codes = engine.client->finish_store(*store);
   REQUIRE(codes);
   CHECK(*codes == std::vector<CommitCode>{CommitCode::kCommitted});
-  CHECK(engine.worker->finished == std::vector<uint64_t>{2, 2, 2});
-  CHECK(engine.worker->aborted.empty());
+  CHECK(engine.worker->seen().finished == std::vector<uint64_t>{2, 2, 2});
+  CHECK(engine.worker->seen().aborted.empty());
 }
 
 TEST_CASE("a finish past its deadline goes on in the background until it is decided",
@@ -293,23 +301,29 @@ TEST_CASE("a finish past its deadline goes on in the background until it is deci
   Engine engine([](ClientOptions& options) { options.finish_deadline = milliseconds(20); });
   auto store = engine.begin(1);
   engine.worker->hold("FinishStore");
-  engine.worker->finish_codes = std::string(1, static_cast<char>(v1::COMMIT_CODE_CLOSED));
+  engine.worker->script([](Script& script) {
+    script.finish_codes = std::string(1, static_cast<char>(v1::COMMIT_CODE_CLOSED));
+  });
   const auto codes = engine.client->finish_store(*store);
   REQUIRE(codes);
   CHECK(*codes == std::vector<CommitCode>{CommitCode::kUnavailable});
   engine.worker->let_go();
-  engine.worker->await([&] { return engine.worker->aborted == std::vector<uint64_t>{101}; });
+  engine.worker->await(
+      [&](const Seen& seen) { return seen.aborted == std::vector<uint64_t>{101}; });
 }
 
 TEST_CASE("items that the server closed are aborted, the others stay", "[client]") {
   Engine engine;
   auto store = engine.begin(2);
-  engine.worker->finish_codes = {static_cast<char>(v1::COMMIT_CODE_COMMITTED),
-                                 static_cast<char>(v1::COMMIT_CODE_CLOSED)};
+  engine.worker->script([](Script& script) {
+    script.finish_codes = {static_cast<char>(v1::COMMIT_CODE_COMMITTED),
+                           static_cast<char>(v1::COMMIT_CODE_CLOSED)};
+  });
   const auto codes = engine.client->finish_store(*store);
   REQUIRE(codes);
   CHECK(*codes == std::vector<CommitCode>{CommitCode::kCommitted, CommitCode::kClosed});
-  engine.worker->await([&] { return engine.worker->aborted == std::vector<uint64_t>{102}; });
+  engine.worker->await(
+      [&](const Seen& seen) { return seen.aborted == std::vector<uint64_t>{102}; });
 }
 
 TEST_CASE("a worker that does not answer opens the breaker, and an answer closes it",
@@ -357,21 +371,24 @@ TEST_CASE("a busy worker is asked again within the deadline", "[client]") {
   Engine engine;
   engine.worker->refuse_next("BeginStore", Reason::kOperationWindowFull, 3);
   CHECK(engine.begin(1)->granted_count() == 1);
-  CHECK(engine.worker->begun == std::vector<uint64_t>{1, 1, 1, 1});
+  CHECK(engine.worker->seen().begun == std::vector<uint64_t>{1, 1, 1, 1});
 }
 
 TEST_CASE("a span outside of the mapping is never handed out", "[client][mapping]") {
   Engine engine;
-  engine.worker->offset_of_next = testing::kPoolBytes - kPageBytes;
+  engine.worker->script(
+      [](Script& script) { script.offset_of_next = testing::kPoolBytes - kPageBytes; });
   const auto store = engine.begin(2);
   REQUIRE(store);
   CHECK(codes_of(*store) ==
         std::vector<StoreCode>{StoreCode::kGranted, StoreCode::kSkippedUnavailable});
   CHECK(engine.client->stats().spans_refused == 1);
-  engine.worker->await([&] { return engine.worker->aborted == std::vector<uint64_t>{102}; });
+  engine.worker->await(
+      [&](const Seen& seen) { return seen.aborted == std::vector<uint64_t>{102}; });
 
-  engine.worker->chunks_present = 2;
-  engine.worker->first_load_offset = testing::kPoolBytes - kPageBytes;
+  engine.worker->set_chunks_present(2);
+  engine.worker->script(
+      [](Script& script) { script.first_load_offset = testing::kPoolBytes - kPageBytes; });
   const auto load = engine.load(2);
   REQUIRE(load);
   CHECK(load->chunks() == 1);
@@ -383,7 +400,7 @@ TEST_CASE("a span outside of the mapping is never handed out", "[client][mapping
 TEST_CASE("a handle on a replaced worker is invalid and still reads its own old memory",
           "[client][rejoin]") {
   Engine engine;
-  engine.worker->chunks_present = 1;
+  engine.worker->set_chunks_present(1);
   engine.worker->write_pool(0, "old worker");
   auto load = engine.load(1);
   REQUIRE(load->chunks() == 1);
@@ -392,7 +409,7 @@ TEST_CASE("a handle on a replaced worker is invalid and still reads its own old 
   CHECK_FALSE(load->valid());
   CHECK(std::memcmp(load->bytes(0).data(), "old worker", 10) == 0);
 
-  engine.worker->chunks_present = 1;
+  engine.worker->set_chunks_present(1);
   const auto fresh = engine.load(1);
   REQUIRE(fresh->chunks() == 1);
   CHECK(fresh->valid());
@@ -410,7 +427,8 @@ TEST_CASE("a store on a replaced worker is finished with a rejoin error and abor
   REQUIRE_FALSE(codes);
   CHECK(codes.error().reason == Reason::kRejoin);
   CHECK(engine.worker->pool_bytes(0, 1) == std::string(1, '\0'));
-  engine.worker->await([&] { return engine.worker->aborted == std::vector<uint64_t>{101}; });
+  engine.worker->await(
+      [&](const Seen& seen) { return seen.aborted == std::vector<uint64_t>{101}; });
 }
 
 TEST_CASE("a client resumes its session and goes on with higher operation numbers",
@@ -418,11 +436,11 @@ TEST_CASE("a client resumes its session and goes on with higher operation number
   Engine engine;
   REQUIRE(engine.begin(1));
   engine.replace_worker();
-  REQUIRE(engine.worker->hellos.size() == 1);
-  CHECK(engine.worker->hellos[0].resume_session() == 1001);
-  CHECK(engine.worker->hellos[0].resume_token() == std::string(16, 's'));
+  REQUIRE(engine.worker->seen().hellos.size() == 1);
+  CHECK(engine.worker->seen().hellos[0].resume_session() == 1001);
+  CHECK(engine.worker->seen().hellos[0].resume_token() == std::string(16, 's'));
   REQUIRE(engine.begin(1));
-  CHECK(engine.worker->begun == std::vector<uint64_t>{2});
+  CHECK(engine.worker->seen().begun == std::vector<uint64_t>{2});
 }
 
 TEST_CASE("a session that the server does not know any more is replaced by a new one",
@@ -430,22 +448,22 @@ TEST_CASE("a session that the server does not know any more is replaced by a new
   Engine engine;
   engine.worker->refuse_next("Join", Reason::kUnknownSession);
   engine.worker->end_join();
-  engine.worker->await([&] { return engine.worker->hellos.size() == 3; });
-  CHECK(engine.worker->hellos[1].resume_session() == 1001);
-  CHECK(engine.worker->hellos[2].resume_session() == 0);
+  engine.worker->await([&](const Seen& seen) { return seen.hellos.size() == 3; });
+  CHECK(engine.worker->seen().hellos[1].resume_session() == 1001);
+  CHECK(engine.worker->seen().hellos[2].resume_session() == 0);
   REQUIRE(engine.client->wait_joined(seconds(60)));
   CHECK(engine.begin(1)->granted_count() == 1);
 }
 
 TEST_CASE("a fenced client does not resume", "[client][rejoin]") {
   Engine engine;
-  engine.worker->chunks_present = 1;
+  engine.worker->set_chunks_present(1);
   const auto load = engine.load(1);
   v1::JoinResponse rejoin;
   rejoin.mutable_rejoin()->set_reason("fenced by an operator");
   engine.worker->push(rejoin);
-  engine.worker->await([&] { return engine.worker->hellos.size() == 2; });
-  CHECK(engine.worker->hellos[1].resume_session() == 0);
+  engine.worker->await([&](const Seen& seen) { return seen.hellos.size() == 2; });
+  CHECK(engine.worker->seen().hellos[1].resume_session() == 0);
   CHECK_FALSE(load->valid());
 }
 
@@ -460,7 +478,7 @@ TEST_CASE("a call that is told to rejoin makes the client join again", "[client]
 TEST_CASE("the life lock of an old join is held until the last handle of it is gone",
           "[client][rejoin]") {
   Engine engine;
-  engine.worker->chunks_present = 1;
+  engine.worker->set_chunks_present(1);
   auto load = std::make_unique<LoadHandle>(std::move(*engine.load(1)));
   engine.worker->end_join();
   engine.await_stats([](const ClientStats& stats) { return stats.joins == 2; });
@@ -477,8 +495,8 @@ TEST_CASE("an operation in doubt when the worker is replaced is settled with the
   engine.worker->hold("BeginStore");
   REQUIRE(engine.begin(2));
   engine.replace_worker();
-  engine.worker->await([&] { return engine.worker->aborted.size() == 2; });
-  CHECK(engine.worker->begun == std::vector<uint64_t>{1});
+  engine.worker->await([&](const Seen& seen) { return seen.aborted.size() == 2; });
+  CHECK(engine.worker->seen().begun == std::vector<uint64_t>{1});
 }
 
 // ---- Coming and going -------------------------------------------------------------------------
@@ -486,7 +504,7 @@ TEST_CASE("an operation in doubt when the worker is replaced is settled with the
 TEST_CASE("a client leaves only when nothing is out, and has unmapped before it says so",
           "[client]") {
   Engine engine;
-  engine.worker->chunks_present = 1;
+  engine.worker->set_chunks_present(1);
   auto load = engine.load(1);
   const auto refused = engine.client->leave();
   REQUIRE_FALSE(refused);
@@ -494,14 +512,14 @@ TEST_CASE("a client leaves only when nothing is out, and has unmapped before it 
   CHECK(load->valid());
   engine.client->release(*load);
   REQUIRE(engine.client->leave());
-  CHECK(engine.worker->calls.back() == "Leave");
-  CHECK(engine.worker->life_was_free_at_leave);
+  CHECK(engine.worker->seen().calls.back() == "Leave");
+  CHECK(engine.worker->seen().life_was_free_at_leave);
   CHECK(engine.probe(1)->miss_reason == MissReason::kUnavailable);
 }
 
 TEST_CASE("a handle outlives its client without harm", "[client]") {
   Engine engine;
-  engine.worker->chunks_present = 1;
+  engine.worker->set_chunks_present(1);
   engine.worker->write_pool(0, "bytes");
   auto load = engine.load(1);
   engine.client.reset();
@@ -531,7 +549,7 @@ TEST_CASE("a join that the worker refuses for good fails at once", "[client]") {
 
 TEST_CASE("a request with columns that do not fit is refused without a call", "[client]") {
   Engine engine;
-  const size_t calls = engine.worker->calls.size();
+  const size_t calls = engine.worker->seen().calls.size();
   const std::vector<std::byte> digests = engine.chain(3);
   const uint64_t two_sizes[] = {4096, 4096};
   const uint64_t no_size[] = {0};
@@ -550,12 +568,12 @@ TEST_CASE("a request with columns that do not fit is refused without a call", "[
   CHECK(engine.begin(33).error().message.find("1 to 32") != std::string::npos);
   CHECK(engine.probe(33).error().reason == Reason::kInvalidArgument);
   CHECK(engine.client->probe({.digests = all}).error().reason == Reason::kUnknownNamespace);
-  CHECK(engine.worker->calls.size() == calls);
+  CHECK(engine.worker->seen().calls.size() == calls);
 }
 
 TEST_CASE("a client with as many handles out as it may have misses further loads", "[client]") {
   Engine engine([](ClientOptions& options) { options.loads_max = 2; });
-  engine.worker->chunks_present = 1;
+  engine.worker->set_chunks_present(1);
   const auto first = engine.load(1);
   auto second = engine.load(1);
   CHECK(engine.load(1)->miss_reason() == MissReason::kUnavailable);

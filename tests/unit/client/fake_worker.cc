@@ -54,9 +54,19 @@ FakeWorker::~FakeWorker() {
 
 // ---- Script -----------------------------------------------------------------------------------
 
-void FakeWorker::await(const std::function<bool()>& condition) {
+Seen FakeWorker::seen() const {
+  const std::lock_guard lock(mutex_);
+  return seen_;
+}
+
+void FakeWorker::await(const std::function<bool(const Seen&)>& condition) {
   Lock lock(mutex_);
-  changed_.wait(lock, condition);
+  changed_.wait(lock, [&] { return condition(seen_); });
+}
+
+void FakeWorker::script(const std::function<void(Script&)>& change) {
+  const std::lock_guard lock(mutex_);
+  change(script_);
 }
 
 void FakeWorker::push(const v1::JoinResponse& message) {
@@ -89,8 +99,8 @@ void FakeWorker::refuse_next(const std::string& method, Reason reason, int times
 
 grpc::Status FakeWorker::enter(Lock& lock, const std::string& method,
                                const v1::ClientCaller& caller) {
-  calls.push_back(method);
-  low_water = caller.operation_low_water();
+  seen_.calls.push_back(method);
+  seen_.low_water = caller.operation_low_water();
   changed_.notify_all();
   changed_.wait(lock, [&] { return held_ != method || is_dead_; });
   if (is_dead_) return status_from_error({Reason::kUnavailable, "this worker is gone"});
@@ -174,7 +184,7 @@ grpc::Status FakeWorker::Join(Context* context,
   if (!stream->Read(&request) || !request.has_hello()) return grpc::Status::CANCELLED;
   {
     const std::lock_guard lock(mutex_);
-    hellos.push_back(request.hello());
+    seen_.hellos.push_back(request.hello());
     changed_.notify_all();
     const auto refusal = refusals_.find("Join");
     if (refusal != refusals_.end()) {
@@ -190,7 +200,7 @@ grpc::Status FakeWorker::Join(Context* context,
       stream_ = stream;
       stream_context_ = context;
     }
-    if (request.has_poisoned()) poisoned.push_back(request.poisoned().operation());
+    if (request.has_poisoned()) seen_.poisoned.push_back(request.poisoned().operation());
     changed_.notify_all();
   }
   const std::lock_guard lock(mutex_);
@@ -215,8 +225,9 @@ grpc::Status FakeWorker::Probe(Context*, const v1::WorkerProbeRequest* request,
                                v1::ProbeResponse* response) {
   Lock lock(mutex_);
   const grpc::Status status = enter(lock, "Probe", request->caller());
-  response->set_usable_chunks(chunks_present);
-  response->set_classes(std::string(chunks_present, static_cast<char>(v1::CHUNK_CLASS_L1_LOCAL)));
+  response->set_usable_chunks(script_.chunks_present);
+  response->set_classes(
+      std::string(script_.chunks_present, static_cast<char>(v1::CHUNK_CLASS_L1_LOCAL)));
   response->set_miss_reason(v1::MISS_REASON_NOT_PRESENT);
   return status;
 }
@@ -224,7 +235,7 @@ grpc::Status FakeWorker::Probe(Context*, const v1::WorkerProbeRequest* request,
 grpc::Status FakeWorker::BeginStore(Context*, const v1::BeginStoreRequest* request,
                                     v1::BeginStoreResponse* response) {
   Lock lock(mutex_);
-  begun.push_back(request->operation());
+  seen_.begun.push_back(request->operation());
   const grpc::Status status = enter(lock, "BeginStore", request->caller());
   if (!status.ok()) return status;
   v1::BeginStoreResponse& answer = stores_[request->operation()];
@@ -234,8 +245,8 @@ grpc::Status FakeWorker::BeginStore(Context*, const v1::BeginStoreRequest* reque
     for (size_t i = 0; i < count; ++i) {
       answer.add_replicas(++next_replica_);
       answer.add_pools(kPool);
-      answer.add_offsets(offset_of_next);
-      offset_of_next += kPageBytes;
+      answer.add_offsets(script_.offset_of_next);
+      script_.offset_of_next += kPageBytes;
     }
   }
   *response = answer;
@@ -245,12 +256,12 @@ grpc::Status FakeWorker::BeginStore(Context*, const v1::BeginStoreRequest* reque
 grpc::Status FakeWorker::FinishStore(Context*, const v1::FinishStoreRequest* request,
                                      v1::FinishStoreResponse* response) {
   Lock lock(mutex_);
-  finished.push_back(request->operation());
+  seen_.finished.push_back(request->operation());
   const grpc::Status status = enter(lock, "FinishStore", request->caller());
-  response->set_codes(finish_codes.empty()
+  response->set_codes(script_.finish_codes.empty()
                           ? std::string(static_cast<size_t>(request->replicas_size()),
                                         static_cast<char>(v1::COMMIT_CODE_COMMITTED))
-                          : finish_codes);
+                          : script_.finish_codes);
   return status;
 }
 
@@ -259,7 +270,8 @@ grpc::Status FakeWorker::AbortStore(Context*, const v1::AbortStoreRequest* reque
   Lock lock(mutex_);
   const grpc::Status status = enter(lock, "AbortStore", request->caller());
   if (status.ok())
-    aborted.insert(aborted.end(), request->replicas().begin(), request->replicas().end());
+    seen_.aborted.insert(seen_.aborted.end(), request->replicas().begin(),
+                         request->replicas().end());
   changed_.notify_all();
   return status;
 }
@@ -267,20 +279,21 @@ grpc::Status FakeWorker::AbortStore(Context*, const v1::AbortStoreRequest* reque
 grpc::Status FakeWorker::Load(Context*, const v1::LoadRequest* request,
                               v1::LoadResponse* response) {
   Lock lock(mutex_);
-  loaded.push_back(request->operation());
+  seen_.loaded.push_back(request->operation());
   const grpc::Status status = enter(lock, "Load", request->caller());
   if (!status.ok()) return status;
   v1::LoadResponse& answer = loads_[request->operation()];
   if (answer.handle() == 0) {
-    answer.set_handle(chunks_present ? ++next_handle_ : 0);
+    answer.set_handle(script_.chunks_present ? ++next_handle_ : 0);
     answer.set_state(v1::LOAD_STATE_COMPLETE);
-    answer.set_chunks(chunks_present);
-    answer.set_classes(std::string(chunks_present, static_cast<char>(v1::CHUNK_CLASS_L1_LOCAL)));
+    answer.set_chunks(script_.chunks_present);
+    answer.set_classes(
+        std::string(script_.chunks_present, static_cast<char>(v1::CHUNK_CLASS_L1_LOCAL)));
     answer.set_miss_reason(v1::MISS_REASON_NOT_PRESENT);
-    for (uint32_t i = 0; i < chunks_present; ++i) {
+    for (uint32_t i = 0; i < script_.chunks_present; ++i) {
       answer.add_replicas(1 + i);
       answer.add_pools(kPool);
-      answer.add_offsets(first_load_offset + i * kPageBytes);
+      answer.add_offsets(script_.first_load_offset + i * kPageBytes);
       answer.add_sizes(kPageBytes);
     }
   }
@@ -301,7 +314,7 @@ grpc::Status FakeWorker::Renew(Context*, const v1::WorkerRenewRequest* request,
   const grpc::Status status = enter(lock, "Renew", request->caller());
   for (const uint64_t handle : request->handles())
     response->mutable_renewed()->push_back(
-        std::count(released.begin(), released.end(), handle) ? '\0' : '\1');
+        std::count(script_.ended.begin(), script_.ended.end(), handle) ? '\0' : '\1');
   return status;
 }
 
@@ -310,7 +323,8 @@ grpc::Status FakeWorker::Release(Context*, const v1::WorkerReleaseRequest* reque
   Lock lock(mutex_);
   const grpc::Status status = enter(lock, "Release", request->caller());
   if (status.ok())
-    released.insert(released.end(), request->handles().begin(), request->handles().end());
+    seen_.released.insert(seen_.released.end(), request->handles().begin(),
+                          request->handles().end());
   response->set_released(std::string(static_cast<size_t>(request->handles_size()), '\1'));
   changed_.notify_all();
   return status;
@@ -319,7 +333,7 @@ grpc::Status FakeWorker::Release(Context*, const v1::WorkerReleaseRequest* reque
 grpc::Status FakeWorker::Leave(Context*, const v1::LeaveRequest* request, v1::LeaveResponse*) {
   const bool is_free = is_life_free(lives_.size() - 1);
   Lock lock(mutex_);
-  life_was_free_at_leave = is_free;
+  seen_.life_was_free_at_leave = is_free;
   return enter(lock, "Leave", request->caller());
 }
 

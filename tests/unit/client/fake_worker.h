@@ -22,14 +22,8 @@ namespace berth::client::testing {
 inline constexpr uint64_t kPageBytes = 4096;
 inline constexpr uint64_t kPoolBytes = 64 * kPageBytes;
 
-class FakeWorker final : public v1::Worker::Service {
- public:
-  explicit FakeWorker(std::string socket, uint64_t incarnation = 1);
-  ~FakeWorker() override;
-
-  // ---- What happened, each waited for (a test that waits for ever is ended by its timeout) ----
-  void await(const std::function<bool()>& condition);  // evaluated under the lock
-  std::vector<std::string> calls;                      // method names, in order of arrival
+struct Seen {
+  std::vector<std::string> calls;  // method names, in order of arrival
   std::vector<v1::JoinHello> hellos;
   std::vector<uint64_t> begun;  // operation numbers of BeginStore, repeats included
   std::vector<uint64_t> loaded;
@@ -39,18 +33,36 @@ class FakeWorker final : public v1::Worker::Service {
   std::vector<uint64_t> poisoned;  // operations
   uint64_t low_water = 0;          // of the latest caller
   bool life_was_free_at_leave = false;
+};
 
-  // ---- What is to happen ----
+struct Script {
+  std::string finish_codes;        // of every FinishStore, item by item; empty: committed
+  uint32_t chunks_present = 0;     // what probe and load find
+  uint64_t offset_of_next = 0;     // of the next granted item
+  uint64_t first_load_offset = 0;  // of the first chunk of every load
+  std::vector<uint64_t> ended;     // handles that are not renewed
+};
+
+class FakeWorker final : public v1::Worker::Service {
+ public:
+  explicit FakeWorker(std::string socket, uint64_t incarnation = 1);
+  ~FakeWorker() override;
+
+  // What happened so far.
+  Seen seen() const;
+  // Waits for it; a test that waits for ever is ended by its timeout.
+  void await(const std::function<bool(const Seen&)>& condition);
+
+  // What is to happen.
+  void script(const std::function<void(Script&)>& change);
+  void set_chunks_present(uint32_t chunks) {
+    script([chunks](Script& script) { script.chunks_present = chunks; });
+  }
   void push(const v1::JoinResponse& message);  // to the joined client
   void end_join();                             // the stream breaks
   void hold(const std::string& method);        // calls wait until let_go; they keep their effect
   void let_go();
   void refuse_next(const std::string& method, Reason reason, int times = 1);
-  // Replaces the codes of every FinishStore, item by item; empty: committed.
-  std::string finish_codes;
-  uint32_t chunks_present = 0;     // what probe and load find
-  uint64_t offset_of_next = 0;     // of the next granted item
-  uint64_t first_load_offset = 0;  // of the first chunk of every load
 
   // ---- Memory ----
   std::string pool_bytes(uint64_t offset, size_t size_bytes) const;
@@ -89,6 +101,8 @@ class FakeWorker final : public v1::Worker::Service {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  Seen seen_;
+  Script script_;
   std::vector<UniqueFd> lives_;    // a second description of each life file, to test its lock
   std::vector<UniqueFd> to_pass_;  // the locked one of the join under way
   std::vector<UniqueFd> connections_;

@@ -124,7 +124,7 @@ TEST_CASE("an engine with unbounded memory has the known hits of the recorded tr
     uint64_t hits;
     uint64_t blocks;
   };
-  const auto directory = std::filesystem::path(BERTH_SOURCE_DIR).parent_path() / "shared/traces";
+  const auto directory = std::filesystem::path(BERTH_SOURCE_DIR) / "../shared/traces";
   for (const Row& row : {Row{"conversation_trace.jsonl", 105710, 288500},
                          Row{"synthetic_trace.jsonl", 77953, 121877}}) {
     const std::string path = (directory / row.file).string();

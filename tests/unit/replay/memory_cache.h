@@ -1,4 +1,5 @@
-// A BlockCache that keeps bytes in a map: everything a replay needs, without a process.
+// A BlockCache that keeps bytes in a map: everything a replay needs, without a process. Tests spoil
+// its bytes, cut it off, or let it lose blocks between probe and load.
 #pragma once
 
 #include <cstdint>
