@@ -12,6 +12,8 @@ bool is_fatal(Reason reason) {
          reason == Reason::kInvalidArgument || reason == Reason::kPermissionDenied;
 }
 
+constexpr int kQuietFailures = 30;
+
 // A new session needs a token of its own; the same one would bring the old session back.
 std::string numbered_token(std::string token, uint64_t number) {
   for (size_t i = 0; i < 8 && i < token.size(); ++i) {
@@ -281,10 +283,13 @@ void AgentState::detach(const Error& error) {
   next_attempt = now + backoff.next();
   drop_requests();
   if (was_attached) push_server_state();
-  note(was_attached || backoff.failures() == 1 ? Note::Level::kWarning : Note::Level::kInfo,
-       "detached",
+  // A long outage is not a line every other second.
+  const bool is_news = was_attached || backoff.failures() == 1;
+  if (!is_news && backoff.failures() % kQuietFailures != 0) return;
+  note(is_news ? Note::Level::kWarning : Note::Level::kInfo, "detached",
        {{"reason", std::string(name_of(error.reason))},
         {"message", error.message},
+        {"tries", std::to_string(backoff.failures())},
         {"retry_in_ms", std::to_string((next_attempt - now).millis)}});
 }
 
