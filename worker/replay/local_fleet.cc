@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 constexpr uint64_t kPageBytesMin = 4096;
 constexpr Duration kStopWithin = seconds(10);
 constexpr size_t kLogLinesShown = 30;
+// Engines all join one worker at worst; somebody may want to look in beside them.
+constexpr uint32_t kClientsSpare = 8;
 
 // Blocks that are a power of two get a page each; others take a run of small ones.
 uint64_t page_bytes_for(uint64_t block_bytes) {
@@ -123,7 +125,8 @@ std::string LocalFleet::worker_config(const std::string& name, const ReplayOptio
        << "node = \"local\"\n"
        << "server = \"unix:" << path("berthd.sock") << "\"\n"
        << "socket = \"" << path(name + ".sock") << "\"\n"
-       << "runtime_directory = \"" << path("run") << "\"\n\n"
+       << "runtime_directory = \"" << path("run") << "\"\n"
+       << "clients_max = " << options.engines + kClientsSpare << "\n\n"
        << "[[pool]]\n"
        << "name = \"cpu\"\n"
        << "medium = \"cpu\"\n"

@@ -21,6 +21,12 @@ constexpr size_t kDigestBytes = 16;
 const std::string kTicket(16, 't');
 const std::string kToken(16, 's');
 
+bool is_free(const UniqueFd& life) {
+  const bool taken = ::flock(life.get(), LOCK_EX | LOCK_NB) == 0;
+  if (taken) ::flock(life.get(), LOCK_UN);
+  return taken;
+}
+
 }  // namespace
 
 FakeWorker::FakeWorker(std::string socket, uint64_t incarnation)
@@ -129,10 +135,7 @@ void FakeWorker::write_pool(uint64_t offset, const std::string& bytes) {
 
 bool FakeWorker::is_life_free(size_t join) const {
   const std::lock_guard lock(mutex_);
-  const int fd = lives_.at(join).get();
-  const bool taken = ::flock(fd, LOCK_EX | LOCK_NB) == 0;
-  if (taken) ::flock(fd, LOCK_UN);
-  return taken;
+  return is_free(lives_.at(join));
 }
 
 void FakeWorker::pass_descriptors() {
@@ -331,9 +334,8 @@ grpc::Status FakeWorker::Release(Context*, const v1::WorkerReleaseRequest* reque
 }
 
 grpc::Status FakeWorker::Leave(Context*, const v1::LeaveRequest* request, v1::LeaveResponse*) {
-  const bool is_free = is_life_free(lives_.size() - 1);
   Lock lock(mutex_);
-  seen_.life_was_free_at_leave = is_free;
+  seen_.life_was_free_at_leave = is_free(lives_.back());
   return enter(lock, "Leave", request->caller());
 }
 
