@@ -233,7 +233,7 @@ if $keep; then
   berthctl sessions
   berthctl objects --limit 5
   berthctl events -f
-  curl -s http://127.0.0.1:$http_port/metrics | grep ^berth_ | head
+  curl -s http://127.0.0.1:$http_port/metrics | grep ^berth_replicas
   berth-replay --generate rag --block-bytes 16KiB --worker-socket $directory/w0.sock
   kill -9 ${pids[0]}; berthd --config $directory/berthd.toml &     # the workers keep everything
 
