@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "server/rpc/call_metrics.h"
+#include "server/rpc/item_metrics.h"
 #include "server/rpc/link_table.h"
 #include "server/rpc/stream_table.h"
 #include "server/rpc/translate.h"
@@ -28,6 +29,7 @@ struct Backend {
   LinkTable& links;
   StreamTable& streams;
   CallMetrics& metrics;
+  ItemMetrics& items;
   const Clock& clock;
   std::function<Token()> fresh_token;
 

@@ -124,6 +124,7 @@ Unary* DirectoryService::Probe(Context* call, const v1::ProbeRequest* request,
     }
     return answer(*request, is_degraded, backend_.context(view, caller), response);
   }();
+  if (probed) backend_.items.count(*response);
   return finished(call, probed);
 }
 

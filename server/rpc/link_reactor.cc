@@ -108,6 +108,7 @@ void LinkReactor::take_query(const v1::LinkRequest& request, const Asked& asked)
     return answer(request, is_degraded, backend_.context(view, caller_), &message);
   }();
   if (!answered) return refuse_request(asked, answered.error());
+  if (message.has_probe()) backend_.items.count(message.probe());
   backend_.metrics.observe(backend_.metrics.link_method(asked.kind), 0, asked.started_nanos);
   push(std::move(message));
 }
@@ -145,6 +146,7 @@ void LinkReactor::take_command(const v1::LinkRequest& request, const Asked& aske
 void LinkReactor::reply(const Asked& asked, const Result<Outcome>& outcome) {
   if (asked.kind == v1::LinkRequest::kHeartbeat) return answer_heartbeat(asked, outcome);
   if (!outcome) return refuse_request(asked, outcome.error());
+  backend_.items.count(*outcome);
   backend_.metrics.observe(backend_.metrics.link_method(asked.kind), 0, asked.started_nanos);
   if (asked.correlation == 0) return;
   v1::LinkResponse message;

@@ -16,7 +16,8 @@ RpcEndpoint::RpcEndpoint(const RpcConfig& config, Sequencer& sequencer, ServerHe
     : health_(health),
       streams_(config.streams_max),
       metrics_(registry, clock),
-      backend_{config, sequencer, links_, streams_, metrics_, clock, random_id128},
+      items_(registry),
+      backend_{config, sequencer, links_, streams_, metrics_, items_, clock, random_id128},
       directory_service_(backend_),
       admin_service_(backend_, health, std::move(facts)) {}
 

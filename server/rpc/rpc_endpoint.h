@@ -48,6 +48,7 @@ class RpcEndpoint final : public SequencerListener {
   LinkTable links_;
   StreamTable streams_;
   CallMetrics metrics_;
+  ItemMetrics items_;
   Backend backend_;
   DirectoryService directory_service_;
   AdminService admin_service_;

@@ -31,6 +31,7 @@ grpc::ServerUnaryReactor* submitted(Backend& backend, grpc::CallbackServerContex
                            [&backend, reactor, fill_answer](const Result<Outcome>& outcome) {
                              if (!outcome)
                                return reactor->Finish(status_from_error(outcome.error()));
+                             backend.items.count(*outcome);
                              {
                                const auto view = backend.sequencer.view();
                                fill_answer(*outcome, backend.context(view));
