@@ -47,7 +47,7 @@ void read_listeners(ConfigTable& table, const ServerOverrides& overrides, Server
     listener.address = *address;
     listener.exposure = insecure ? Exposure::kInsecureAllowed : Exposure::kLocalOnly;
     if (const auto safe = check_exposure(listener.name, *address, listener.exposure); !safe)
-      table.refuse_key("listen", text +
+      table.refuse_key("listen", quote(text) +
                                      ": plain TCP that other hosts can reach; accepted: a "
                                      "loopback address, unix:/PATH, or insecure = true");
     if (!seen.insert(address->text()).second)

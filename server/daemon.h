@@ -38,6 +38,9 @@ class Daemon {
   void run();
   void stop();
 
+  // With the real port; only while it runs with HTTP on.
+  const Address& http_address() const { return http_.address(); }
+
  private:
   Result<std::unique_ptr<Store>> open_store() const;
   void on_progress(uint64_t records);
