@@ -61,8 +61,8 @@ TEST_CASE("what an open reservation stands for is not written by itself", "[stor
 
 TEST_CASE("soft records are passed over", "[store][codec]") {
   Codec codec;
-  CHECK_FALSE(codec.encode(put_of(Presence{SessionId(1)})));
-  CHECK_FALSE(codec.encode(put_of(PoolReport{PoolId(1)})));
+  CHECK_FALSE(codec.encode(put_of(Presence{.session = SessionId(1)})));
+  CHECK_FALSE(codec.encode(put_of(PoolReport{.pool = PoolId(1)})));
   CHECK_FALSE(codec.encode(put_of(SeenReplica{ReplicaId(1), 2})));
   CHECK_FALSE(codec.encode(put_of(SeenLease{LeaseId(1), 2})));
   CHECK_FALSE(codec.encode(Mutation{RecordTraits<Presence>::key(SessionId(1)), Forgotten{}}));
