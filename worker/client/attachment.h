@@ -16,13 +16,14 @@ namespace berth::client {
 
 struct Attachment {
   std::shared_ptr<Session> session;
-  std::shared_ptr<const PoolMaps> maps;  // reset by leave()
+  LifeDescriptor life;  // reset by leave(), as maps
+  std::shared_ptr<const PoolMaps> maps;
   std::unique_ptr<v1::Worker::StubInterface> stub;
   uint64_t worker_incarnation = 0;
   std::string worker_name;
   uint32_t batch_items_max = 0;  // zero: unknown, the worker checks
-  // What the session takes over when the join is published.
   std::string token;
+  // What the session takes over when the join is published.
   OperationNumber operation_used = 0;
   StopFlag detached = std::make_shared<std::atomic<bool>>(false);
 };

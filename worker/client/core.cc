@@ -82,7 +82,7 @@ void Core::stop() {
 v1::ClientCaller Core::caller_locked(const Attachment& attachment) const {
   v1::ClientCaller caller;
   caller.set_client_session(attachment.session->id().value());
-  caller.set_token(attachment.session->token());
+  caller.set_token(attachment.token);
   caller.set_worker_incarnation(attachment.worker_incarnation);
   caller.set_operation_low_water(attachment.session->low_water());
   return caller;
@@ -155,12 +155,17 @@ void Core::report(const Ticket& ticket, const CallOutcome& outcome) {
 
 void Core::detach_locked(const std::shared_ptr<Attachment>& attachment, SessionEnd end) {
   attachment->detached->store(true, std::memory_order_release);
-  if (end == SessionEnd::kOver && session_ == attachment->session) session_.reset();
+  if (end == SessionEnd::kOver && session_ == attachment->session) end_session_locked();
   if (attachment_ != attachment) return;
   attachment_.reset();
   stats_.server_reachable = false;
   if (join_stream_) join_stream_->cancel();
   changed_.notify_all();
+}
+
+void Core::end_session_locked() {
+  session_.reset();
+  life_.reset();
 }
 
 uint32_t Core::batch_items_max() {
@@ -195,7 +200,14 @@ Result<Namespace> Core::open_namespace(const NamespaceSpec& spec) {
   const CallOutcome outcome = call_patiently(*ticket, &v1::Worker::StubInterface::OpenNamespace,
                                              request, &response, options_.control_deadline);
   if (outcome.end != CallEnd::kAnswered) return tl::unexpected(outcome.error);
-  return namespace_from_proto(response);
+  const Result<Namespace> opened = namespace_from_proto(response);
+  if (opened) remember(request.spec());
+  return opened;
+}
+
+void Core::remember(const v1::NamespaceSpec& spec) {
+  const std::lock_guard lock(mutex_);
+  namespaces_[spec.name()] = spec;
 }
 
 Result<Probe> Core::probe(const ChainRequest& request) {
@@ -231,10 +243,12 @@ Result<> Core::leave() {
     return refuse(Reason::kStillMapped,
                   "calls, handles or stores are still out; end them, then leave");
   left_ = true;
+  life_.reset();
   changed_.notify_all();
   if (!attachment_) return {};
   const Ticket ticket = background_ticket_locked();
   std::shared_ptr<const PoolMaps> maps = std::move(ticket.attachment->maps);
+  ticket.attachment->life.reset();
   attachment_.reset();
   lock.unlock();
 

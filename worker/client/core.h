@@ -98,6 +98,8 @@ class Core : public std::enable_shared_from_this<Core> {
   template <class Request>
   std::optional<Error> conclude_unanswered(const Ticket& ticket, const CallOutcome& outcome,
                                            const Request& request);
+  // To be opened again at the next join: a worker knows the namespaces that were opened through it.
+  void remember(const v1::NamespaceSpec& spec);
   void count_unavailable(uint64_t misses, uint64_t skips);
 
   // ---- core_store.cc, core_load.cc ----
@@ -120,12 +122,15 @@ class Core : public std::enable_shared_from_this<Core> {
 
   // ---- core_join.cc ----
   void run_join();
-  bool join_once();
+  enum class JoinEnd : uint8_t { kJoined, kRefused, kSessionOver };
+  JoinEnd join_once();
+  Result<> reopen_namespaces(const std::shared_ptr<Attachment>& attachment);
   void publish(const std::shared_ptr<Attachment>& attachment);
   void serve(JoinStream& stream, const std::shared_ptr<Attachment>& attachment);
   bool handle_message(JoinStream& stream, const std::shared_ptr<Attachment>& attachment,
                       const v1::JoinResponse& message);
-  void note_join_refused(const std::shared_ptr<Session>& asked_for, const Error& error);
+  JoinEnd note_join_refused(const std::shared_ptr<Session>& asked_for, const Error& error);
+  void end_session_locked();
 
   // ---- core_background.cc ----
   using Lock = std::unique_lock<std::mutex>;
@@ -159,8 +164,13 @@ class Core : public std::enable_shared_from_this<Core> {
   Breaker breaker_;
   std::minstd_rand random_;
   ClientStats stats_;
-  std::shared_ptr<Attachment> attachment_;   // null while not joined
-  std::shared_ptr<Session> session_;         // to be resumed; null when there is none
+  std::shared_ptr<Attachment> attachment_;  // null while not joined
+  // Of the latest join, kept until the next one: between two joins this process lives on, and
+  // whoever finds the lock free would take it for dead and end its session.
+  LifeDescriptor life_;
+  std::shared_ptr<Session> session_;  // to be resumed; null when there is none
+  std::map<std::string, v1::NamespaceSpec>
+      namespaces_;                           // opened, by name; as many as the user opens
   std::shared_ptr<JoinStream> join_stream_;  // of the join under way or in force
   std::optional<Time> handshake_until_;
   std::optional<Error> join_refused_;  // the worker's latest refusal

@@ -9,22 +9,24 @@ namespace berth::client {
 void Core::run_join() {
   Duration back_off = options_.rejoin_after_min;
   while (true) {
-    const bool joined = join_once();
-    back_off =
-        joined ? options_.rejoin_after_min : std::min(back_off * 2, options_.rejoin_after_max);
+    const JoinEnd end = join_once();
+    back_off = end == JoinEnd::kJoined ? options_.rejoin_after_min
+                                       : std::min(back_off * 2, options_.rejoin_after_max);
     Lock lock(mutex_);
     const auto is_over = [this] { return stopping_ || left_; };
-    const Duration wait = jittered(back_off, chance_locked());
+    // Without a session to resume the next try is another request.
+    const Duration wait =
+        end == JoinEnd::kSessionOver ? Duration{0} : jittered(back_off, chance_locked());
     if (changed_.wait_for(lock, std::chrono::milliseconds(wait.millis), is_over)) return;
   }
 }
 
-bool Core::join_once() {
+Core::JoinEnd Core::join_once() {
   const auto stream = std::make_shared<JoinStream>(options_);
   std::shared_ptr<Session> previous;
   {
     const std::lock_guard lock(mutex_);
-    if (stopping_ || left_) return false;
+    if (stopping_ || left_) return JoinEnd::kRefused;
     join_stream_ = stream;
     handshake_until_ = now() + options_.join_deadline;
     previous = session_;
@@ -35,15 +37,41 @@ bool Core::join_once() {
     const std::lock_guard lock(mutex_);
     handshake_until_.reset();
   }
-  if (attachment) {
+  Result<> joined =
+      attachment ? reopen_namespaces(*attachment) : tl::unexpected(attachment.error());
+  if (joined) {
     publish(*attachment);
     serve(*stream, *attachment);
-  } else {
-    note_join_refused(previous, attachment.error());
   }
-  const std::lock_guard lock(mutex_);
-  join_stream_.reset();
-  return attachment.has_value();
+  {
+    const std::lock_guard lock(mutex_);
+    join_stream_.reset();
+  }
+  return joined ? JoinEnd::kJoined : note_join_refused(previous, joined.error());
+}
+
+// A worker process knows only the namespaces that were opened through it, and their ids are the
+// server's: what the user holds is good again. A namespace that is refused now is the next caller's
+// error.
+Result<> Core::reopen_namespaces(const std::shared_ptr<Attachment>& attachment) {
+  v1::WorkerOpenNamespaceRequest request;
+  std::map<std::string, v1::NamespaceSpec> namespaces;
+  {
+    const std::lock_guard lock(mutex_);
+    *request.mutable_caller() = caller_locked(*attachment);
+    namespaces = namespaces_;
+  }
+  for (const auto& [name, spec] : namespaces) {
+    *request.mutable_spec() = spec;
+    v1::OpenNamespaceResponse response;
+    const CallOutcome outcome = call(*attachment, &v1::Worker::StubInterface::OpenNamespace,
+                                     request, &response, options_.control_deadline);
+    const bool is_settled =
+        outcome.end == CallEnd::kAnswered ||
+        (outcome.end == CallEnd::kRefused && refusal_of(outcome.error.reason) == Refusal::kFinal);
+    if (!is_settled) return tl::unexpected(outcome.error);
+  }
+  return {};
 }
 
 void Core::publish(const std::shared_ptr<Attachment>& attachment) {
@@ -51,6 +79,7 @@ void Core::publish(const std::shared_ptr<Attachment>& attachment) {
   attachment->session->resume(attachment->token, attachment->operation_used);
   session_ = attachment->session;
   attachment_ = attachment;
+  life_ = attachment->life;
   breaker_.reset();
   join_refused_.reset();
   pay_at_ = now();
@@ -105,14 +134,18 @@ bool Core::handle_message(JoinStream& stream, const std::shared_ptr<Attachment>&
   return true;
 }
 
-void Core::note_join_refused(const std::shared_ptr<Session>& asked_for, const Error& error) {
+Core::JoinEnd Core::note_join_refused(const std::shared_ptr<Session>& asked_for,
+                                      const Error& error) {
   Lock lock(mutex_);
-  if (refusal_of(error.reason) == Refusal::kSessionOver && session_ == asked_for) session_.reset();
+  const bool is_session_over =
+      asked_for && refusal_of(error.reason) == Refusal::kSessionOver && session_ == asked_for;
+  if (is_session_over) end_session_locked();
   const bool is_news = !stopping_ && (!join_refused_ || join_refused_->reason != error.reason);
   join_refused_ = error;
   changed_.notify_all();
   lock.unlock();
   if (is_news) log::warning("join_refused", {{"reason", error.reason}, {"message", error.message}});
+  return is_session_over ? JoinEnd::kSessionOver : JoinEnd::kRefused;
 }
 
 }  // namespace berth::client

@@ -79,17 +79,15 @@ Result<v1::JoinWelcome> JoinStream::greet(const std::shared_ptr<Session>& previo
 
 Result<std::shared_ptr<Attachment>> JoinStream::attach(const v1::JoinWelcome& welcome,
                                                        const std::shared_ptr<Session>& previous) {
-  Result<PoolMaps> maps = receive_pools(welcome);
-  if (!maps) return tl::unexpected(maps.error());
-
   auto attachment = std::make_shared<Attachment>();
+  if (const Result<> received = receive_pools(welcome, *attachment); !received)
+    return tl::unexpected(received.error());
   const SessionId id(welcome.client_session());
   const size_t operations_max =
       welcome.limits().operations_max() ? welcome.limits().operations_max() : kOperationsDefault;
   attachment->session = previous && previous->id() == id
                             ? previous
                             : std::make_shared<Session>(id, welcome.token(), operations_max);
-  attachment->maps = std::make_shared<const PoolMaps>(std::move(*maps));
   attachment->stub = std::move(stub_);
   attachment->worker_incarnation = welcome.worker_incarnation();
   attachment->worker_name = welcome.worker_name();
@@ -99,7 +97,7 @@ Result<std::shared_ptr<Attachment>> JoinStream::attach(const v1::JoinWelcome& we
   return attachment;
 }
 
-Result<PoolMaps> JoinStream::receive_pools(const v1::JoinWelcome& welcome) {
+Result<> JoinStream::receive_pools(const v1::JoinWelcome& welcome, Attachment& attachment) {
   Result<UniqueFd> connected = connect_seqpacket(options_.socket + ".fd");
   if (!connected) return tl::unexpected(connected.error());
   descriptor_socket_ = std::move(*connected);
@@ -119,9 +117,12 @@ Result<PoolMaps> JoinStream::receive_pools(const v1::JoinWelcome& welcome) {
       return refuse(Reason::kInternal,
                     "the worker sent another number of descriptors than it announced");
   }
-  UniqueFd life = std::move(received.front());
-  return PoolMaps::map(std::move(life), announced_pools(welcome),
-                       std::span<const UniqueFd>(received).subspan(1));
+  attachment.life = std::make_shared<const UniqueFd>(std::move(received.front()));
+  Result<PoolMaps> maps = PoolMaps::map(attachment.life, announced_pools(welcome),
+                                        std::span<const UniqueFd>(received).subspan(1));
+  if (!maps) return tl::unexpected(maps.error());
+  attachment.maps = std::make_shared<const PoolMaps>(std::move(*maps));
+  return {};
 }
 
 std::optional<v1::JoinResponse> JoinStream::read() {

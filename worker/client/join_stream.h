@@ -39,7 +39,7 @@ class JoinStream {
   Result<v1::JoinWelcome> greet(const std::shared_ptr<Session>& previous);
   Result<std::shared_ptr<Attachment>> attach(const v1::JoinWelcome& welcome,
                                              const std::shared_ptr<Session>& previous);
-  Result<PoolMaps> receive_pools(const v1::JoinWelcome& welcome);
+  Result<> receive_pools(const v1::JoinWelcome& welcome, Attachment& attachment);
   Error why_it_ended();
 
   const ClientOptions& options_;

@@ -35,7 +35,7 @@ std::span<std::byte> PoolMapping::resolve(uint64_t offset, uint64_t size_bytes) 
   return memory_.subspan(offset, size_bytes);
 }
 
-Result<PoolMaps> PoolMaps::map(UniqueFd life, const std::vector<PoolAnnouncement>& pools,
+Result<PoolMaps> PoolMaps::map(LifeDescriptor life, const std::vector<PoolAnnouncement>& pools,
                                std::span<const UniqueFd> descriptors) {
   BERTH_CHECK(pools.size() == descriptors.size(), "one descriptor for each pool");
   PoolMaps maps;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,10 +47,14 @@ class PoolMapping {
   std::span<std::byte> memory_;
 };
 
+// The descriptor whose lock says that this process lives and maps the pools of a join. Held, never
+// touched.
+using LifeDescriptor = std::shared_ptr<const UniqueFd>;
+
 class PoolMaps {
  public:
   // `descriptors` are the pools' in the order of `pools`. Errors: kIoError; nothing stays mapped.
-  static Result<PoolMaps> map(UniqueFd life, const std::vector<PoolAnnouncement>& pools,
+  static Result<PoolMaps> map(LifeDescriptor life, const std::vector<PoolAnnouncement>& pools,
                               std::span<const UniqueFd> descriptors);
 
   std::span<const std::byte> readable(PoolId pool, uint64_t offset, uint64_t size_bytes) const;
@@ -59,7 +64,7 @@ class PoolMaps {
   PoolMaps() = default;
   const PoolMapping* find(PoolId pool) const;
 
-  UniqueFd life_;  // before the mappings: members are destroyed from the last to the first
+  LifeDescriptor life_;  // before the mappings: members are destroyed from the last to the first
   std::vector<PoolMapping> pools_;
 };
 

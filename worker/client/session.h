@@ -45,7 +45,7 @@ class Session {
       : id_(id), token_(std::move(token)), operations_(operations_max) {}
 
   SessionId id() const { return id_; }
-  const std::string& token() const { return token_; }
+  const std::string& token() const { return token_; }  // the join thread's
   void resume(std::string token, OperationNumber used);
   OperationNumber low_water() const { return operations_.low_water(); }
 

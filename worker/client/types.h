@@ -168,7 +168,7 @@ struct ClientOptions {
   Duration control_deadline = seconds(5);  // open_namespace, release, renew, abort_store, leave
   Duration join_deadline = seconds(10);    // Client::join, and one try to join again
   Duration rejoin_after_min = milliseconds(20);  // back-off between tries, with jitter
-  Duration rejoin_after_max = seconds(2);
+  Duration rejoin_after_max = milliseconds(500);
   BreakerOptions breaker;
   // Bounds of what one client may have out; at one, load misses and begin_store skips.
   uint32_t loads_max = 1024;  // handles held, releases not yet answered included

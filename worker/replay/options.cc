@@ -17,6 +17,7 @@ struct RawOptions {
   std::string block_bytes = "64KiB";
   std::string cpu_pool = "1GiB";
   std::string probe_deadline = "1s";
+  std::string outage_pause = "10ms";
   int64_t engine_index = -1;
 };
 
@@ -47,6 +48,10 @@ void declare(CLI::App& app, ReplayOptions& options, RawOptions& raw) {
       ->option_text("FACTOR");
   app.add_option("--probe-deadline", raw.probe_deadline,
                  "A probe without an answer is a miss after this time (default 1s)")
+      ->option_text("DURATION");
+
+  app.add_option("--outage-pause", raw.outage_pause,
+                 "Wait after a request that an outage made a miss (default 10ms)")
       ->option_text("DURATION");
 
   app.add_option("--block-bytes", raw.block_bytes,
@@ -104,6 +109,9 @@ Result<> understand_words(ReplayOptions& options, const RawOptions& raw) {
   if (!cpu_pool) return tl::unexpected(cpu_pool.error());
   const Result<Duration> deadline = parse_duration("--probe-deadline", raw.probe_deadline);
   if (!deadline) return tl::unexpected(deadline.error());
+  const Result<Duration> pause = parse_duration("--outage-pause", raw.outage_pause);
+  if (!pause) return tl::unexpected(pause.error());
+  options.outage_pause = *pause;
   options.block_bytes = *block_bytes;
   options.cpu_pool_bytes = *cpu_pool;
   options.probe_deadline = *deadline;
@@ -173,6 +181,7 @@ std::vector<std::string> engine_arguments(const ReplayOptions& options, uint32_t
   add("--routing", options.routing_word);
   add("--speed", std::to_string(options.speed));
   add("--probe-deadline", std::to_string(options.probe_deadline.millis) + "ms");
+  add("--outage-pause", std::to_string(options.outage_pause.millis) + "ms");
   add("--block-bytes", std::to_string(options.block_bytes));
   add("--namespace", options.name_space);
   add("--shards", std::to_string(options.shards));

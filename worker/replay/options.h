@@ -34,6 +34,8 @@ struct ReplayOptions {
   double speed = 0;  // zero: as fast as possible; 1: as recorded
   std::vector<std::string> worker_sockets;
   Duration probe_deadline = seconds(1);
+  // After a request that missed because of an outage: an engine would be busy computing it.
+  Duration outage_pause = milliseconds(10);
 
   // The blocks.
   std::string name_space = "replay";

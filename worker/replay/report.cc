@@ -45,7 +45,7 @@ double items_per_second(uint64_t items, uint64_t nanos, uint32_t engines) {
   return ratio(static_cast<double>(items) * engines, static_cast<double>(nanos) / 1e9);
 }
 
-double rounded(double value, double step) { return std::round(value / step) * step; }
+double rounded(double value, double per_one) { return std::round(value * per_one) / per_one; }
 
 std::string line(const char* format, auto... values) {
   char text[200];
@@ -74,19 +74,19 @@ std::string to_json(const ReplayResult& result) {
   visit_counts(counts, [&json](const char* name, uint64_t value) { json[name] = value; });
   json.erase("load_nanos");
   json.erase("store_nanos");
-  json["prefix_hit_ratio"] = rounded(hit_ratio(counts), 1e-6);
+  json["prefix_hit_ratio"] = rounded(hit_ratio(counts), 1e6);
   json["skipped_by_reason"] = Json::object();
   for (const auto& [reason, count] : counts.skipped_by_reason)
     json["skipped_by_reason"][reason] = count;
   json["engines"] = result.engines;
   json["engines_lost"] = result.engines_lost;
-  json["seconds"] = rounded(result.seconds, 1e-3);
+  json["seconds"] = rounded(result.seconds, 1e3);
   json["probe_p50_us"] = percentile(counts.probe_micros, 50);
   json["probe_p99_us"] = percentile(counts.probe_micros, 99);
   json["store_items_per_s"] =
-      std::round(items_per_second(counts.stored, counts.store_nanos, result.engines));
+      rounded(items_per_second(counts.stored, counts.store_nanos, result.engines), 10);
   json["load_items_per_s"] =
-      std::round(items_per_second(counts.loaded_items, counts.load_nanos, result.engines));
+      rounded(items_per_second(counts.loaded_items, counts.load_nanos, result.engines), 10);
   return json.dump();
 }
 

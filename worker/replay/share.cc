@@ -37,8 +37,11 @@ Result<Counts> replay_share(const ReplayOptions& options, const std::vector<Requ
       const int64_t early = begun + due - clock.monotonic_millis();
       if (early > 0 && progress.wait(milliseconds(early))) break;
     }
+    const uint64_t outages = served_by.counts().misses_unavailable;
     served_by.serve(requests[i]);
     progress.add(1);
+    if (served_by.counts().misses_unavailable != outages && progress.wait(options.outage_pause))
+      break;
   }
   Counts counts = served_by.counts();
   counts.rejoins = (*cache)->rejoins();

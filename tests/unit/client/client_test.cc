@@ -489,6 +489,17 @@ TEST_CASE("the life lock of an old join is held until the last handle of it is g
   CHECK_FALSE(engine.worker->is_life_free(1));
 }
 
+TEST_CASE("between two joins a client keeps its life lock, so that nobody takes it for dead",
+          "[client][rejoin]") {
+  Engine engine;
+  engine.worker->refuse_next("Join", Reason::kUnavailable, 3);
+  engine.worker->end_join();
+  engine.worker->await([&](const Seen& seen) { return seen.hellos.size() == 3; });
+  CHECK_FALSE(engine.worker->is_life_free(0));
+  engine.await_stats([](const ClientStats& stats) { return stats.joins == 2; });
+  while (!engine.worker->is_life_free(0)) std::this_thread::yield();
+}
+
 TEST_CASE("an operation in doubt when the worker is replaced is settled with the new one",
           "[client][rejoin]") {
   Engine engine([](ClientOptions& options) { options.store_deadline = milliseconds(20); });

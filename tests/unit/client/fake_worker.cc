@@ -112,6 +112,9 @@ grpc::Status FakeWorker::enter(Lock& lock, const std::string& method,
   if (is_dead_) return status_from_error({Reason::kUnavailable, "this worker is gone"});
   if (caller.worker_incarnation() != incarnation_)
     return status_from_error({Reason::kRejoin, "another worker process"});
+  const bool needs_namespace = method == "Probe" || method == "BeginStore" || method == "Load";
+  if (needs_namespace && !std::count(seen_.calls.begin(), seen_.calls.end(), "OpenNamespace"))
+    return status_from_error({Reason::kUnknownNamespace, "not opened through this worker"});
   const auto refusal = refusals_.find(method);
   if (refusal == refusals_.end()) return grpc::Status::OK;
   const Reason reason = refusal->second.first;

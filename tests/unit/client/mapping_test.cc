@@ -41,7 +41,7 @@ struct LifeFile {
   UniqueFd tester;
 };
 
-PoolMaps map_one(UniqueFd life, const UniqueFd& memory, bool writable) {
+PoolMaps map_one(LifeDescriptor life, const UniqueFd& memory, bool writable) {
   const std::vector<PoolAnnouncement> pools{{PoolId(3), "cpu", kPoolBytes, writable}};
   std::vector<UniqueFd> descriptors;
   descriptors.emplace_back(::dup(memory.get()));
@@ -52,7 +52,7 @@ PoolMaps map_one(UniqueFd life, const UniqueFd& memory, bool writable) {
 
 TEST_CASE("bytes written through a mapping are the pool's bytes", "[client][mapping]") {
   const UniqueFd memory = make_memory(kPoolBytes);
-  const PoolMaps maps = map_one(UniqueFd(), memory, true);
+  const PoolMaps maps = map_one(nullptr, memory, true);
   const std::span<std::byte> run = maps.writable(PoolId(3), 4096, 5);
   REQUIRE(run.size() == 5);
   std::memcpy(run.data(), "berth", 5);
@@ -64,7 +64,7 @@ TEST_CASE("bytes written through a mapping are the pool's bytes", "[client][mapp
 TEST_CASE("a run outside of its pool, or in another pool, resolves to nothing",
           "[client][mapping]") {
   const UniqueFd memory = make_memory(kPoolBytes);
-  const PoolMaps maps = map_one(UniqueFd(), memory, true);
+  const PoolMaps maps = map_one(nullptr, memory, true);
   CHECK(maps.readable(PoolId(3), 0, kPoolBytes).size() == kPoolBytes);
   CHECK(maps.readable(PoolId(3), 1, kPoolBytes).empty());
   CHECK(maps.readable(PoolId(3), kPoolBytes + 1, 1).empty());
@@ -75,7 +75,7 @@ TEST_CASE("a run outside of its pool, or in another pool, resolves to nothing",
 
 TEST_CASE("a pool that may not be written gives no writable run", "[client][mapping]") {
   const UniqueFd memory = make_memory(kPoolBytes);
-  const PoolMaps maps = map_one(UniqueFd(), memory, false);
+  const PoolMaps maps = map_one(nullptr, memory, false);
   CHECK(maps.writable(PoolId(3), 0, 16).empty());
   CHECK(maps.readable(PoolId(3), 0, 16).size() == 16);
 }
@@ -83,7 +83,8 @@ TEST_CASE("a pool that may not be written gives no writable run", "[client][mapp
 TEST_CASE("the life lock is held as long as somebody holds the mapping", "[client][mapping]") {
   LifeFile life;
   const UniqueFd memory = make_memory(kPoolBytes);
-  auto of_join = std::make_shared<PoolMaps>(map_one(std::move(life.held), memory, true));
+  auto of_join = std::make_shared<PoolMaps>(
+      map_one(std::make_shared<const UniqueFd>(std::move(life.held)), memory, true));
   std::shared_ptr<PoolMaps> of_handle = of_join;
   const std::span<const std::byte> read = of_handle->readable(PoolId(3), 0, 16);
   of_join.reset();
@@ -95,7 +96,7 @@ TEST_CASE("the life lock is held as long as somebody holds the mapping", "[clien
 
 TEST_CASE("a forked child has no mapping of the pool", "[client][mapping]") {
   const UniqueFd memory = make_memory(kPoolBytes);
-  const PoolMaps maps = map_one(UniqueFd(), memory, true);
+  const PoolMaps maps = map_one(nullptr, memory, true);
   void* address = maps.writable(PoolId(3), 0, 1).data();
   const pid_t child = ::fork();
   if (child == 0) {
@@ -111,7 +112,7 @@ TEST_CASE("a pool whose descriptor cannot be mapped is an error that names it",
           "[client][mapping]") {
   const std::vector<PoolAnnouncement> pools{{PoolId(3), "cpu-0", kPoolBytes, true}};
   std::vector<UniqueFd> descriptors(1);
-  const auto maps = PoolMaps::map(UniqueFd(), pools, descriptors);
+  const auto maps = PoolMaps::map(nullptr, pools, descriptors);
   REQUIRE_FALSE(maps);
   CHECK(maps.error().reason == Reason::kIoError);
   CHECK(maps.error().message.find("cpu-0") != std::string::npos);
