@@ -1,0 +1,50 @@
+// What an operator sees of a running server, through the Admin service: views as messages, and the
+// few sums that the tests compare. Every call has a deadline; one that fails ends the test, except
+// where the name says otherwise.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "berth/v1/admin.pb.h"
+#include "common/error.h"
+#include "common/time.h"
+
+namespace berth::testing {
+
+class Admin {
+ public:
+  // `address` as in configuration: "unix:/path" or "127.0.0.1:7420".
+  explicit Admin(const std::string& address);
+  ~Admin();
+
+  // Nothing while the server does not answer.
+  std::optional<v1::GetStatusResponse> try_status();
+  std::optional<v1::GetUsageResponse> try_usage();
+  bool is_serving();
+
+  v1::GetStatusResponse status();
+  v1::GetUsageResponse usage();
+  // Of the pool of that name; fails when there is none. GONE pools of the same name are left out.
+  v1::PoolRow pool(const std::string& name);
+  std::vector<v1::SessionRow> sessions();
+  std::optional<v1::SessionRow> session(const std::string& name);
+  std::vector<v1::ReservationRow> reservations();
+  std::vector<v1::LeaseRow> leases();
+  std::vector<v1::ReplicaRow> objects(v1::ReplicaState state);
+  // The events from `from` to the newest.
+  std::vector<v1::Event> events(uint64_t from = 1);
+  uint64_t count_events(const std::string& kind);
+
+  // Empty when every invariant holds.
+  std::string check();
+  uint64_t evict(const std::vector<uint64_t>& replicas);
+
+ private:
+  struct Stub;
+  std::unique_ptr<Stub> stub_;
+};
+
+}  // namespace berth::testing
