@@ -19,6 +19,7 @@
 #include "worker/action_log.h"
 #include "worker/http_pages.h"
 #include "worker/local/engine_service.h"
+#include "worker/name_claim.h"
 #include "worker/pool_set.h"
 #include "worker/session/link_client.h"
 #include "worker/session/wire.h"
@@ -253,6 +254,8 @@ int run_worker(const WorkerConfig& config, const HostMemory& host, int stop_desc
   if (!keeper) return report_start(keeper.error());
   const auto own_lock = take_own_lock(**keeper, config);
   if (!own_lock) return report_start(own_lock.error());
+  const auto claim = claim_name(config.server.text(), config.node, config.name);
+  if (!claim) return report_start(claim.error());
   const size_t leftovers = (*keeper)->remove_leftovers(config.runtime_directory);
 
   auto pools = PoolSet::map(config, host);

@@ -46,7 +46,7 @@ void AgentState::begin_attempt() {
   request.set_worker_name(options.worker_name);
   request.set_node(options.node);
   request.set_boot_id(options.boot_id);
-  request.set_life_lock_held(true);
+  request.set_life_lock_held(owns_name);
   request.set_epoch_seen(epoch_seen);
   request.set_store_id_seen(store_id);
   request.set_host_memory_bytes(options.host_memory_bytes);
@@ -118,7 +118,7 @@ void AgentState::open_reattach() {
 
 void AgentState::reattach_welcomed(const v1::ReattachWelcome& welcome) {
   if (welcome.foreign_store() || !note_store(welcome.store())) {
-    return drain("the server has another store");
+    return drain("the server has another store", Name::kOurs);
   }
   incarnation = welcome.incarnation();
   enter(Stage::kReattaching, options.attach_within);
@@ -257,7 +257,7 @@ void AgentState::reattach_done(const v1::ReattachDone& done) {
 
 void AgentState::link_welcomed(const v1::LinkWelcome& welcome) {
   if (stage != Stage::kLinking) return;
-  if (!note_store(welcome.store())) return drain("the server has another store");
+  if (!note_store(welcome.store())) return drain("the server has another store", Name::kOurs);
   stage = Stage::kAttached;
   send_heartbeat();
   for (auto& [correlation, request] : requests) transmit(request);
@@ -275,7 +275,8 @@ void AgentState::detach(const Error& error) {
       error.reason == Reason::kSessionFenced) {
     // Said of the worker's own session, unless a commit's outcome is asked for (see
     // operation_refused): the next re-attach shows which.
-    if (stage == Stage::kReattaching || stage == Stage::kLinking) return drain(error.message);
+    if (stage == Stage::kReattaching || stage == Stage::kLinking)
+      return drain(error.message, Name::kInDoubt);
   }
   const bool was_attached = stage == Stage::kAttached;
   actions.emplace_back(CloseConnection{connection});
@@ -295,7 +296,8 @@ void AgentState::detach(const Error& error) {
 
 // The ids that the ledger holds mean nothing to this server. Nothing is offered until every client
 // has let go; then a new session starts from nothing.
-void AgentState::drain(const std::string& why) {
+void AgentState::drain(const std::string& why, Name name) {
+  owns_name = name == Name::kOurs;
   actions.emplace_back(CloseConnection{connection});
   note(Note::Level::kWarning, "draining",
        {{"reason", why},
@@ -309,6 +311,15 @@ void AgentState::drain(const std::string& why) {
     const auto pending = pending_joins.find(request.join);
     if (pending != pending_joins.end()) pending->second.sent = false;
   }
+  // No session of the old server can be resumed, and an engine that waits for that would keep what
+  // the draining waits for.
+  std::erase_if(pending_joins, [&](const auto& entry) {
+    const PendingJoin& join = entry.second;
+    if (join.hello.resume_session() == 0) return false;
+    if (!join.stream_ended)
+      actions.emplace_back(EndJoin{entry.first, {Reason::kUnknownSession, why}});
+    return true;
+  });
   strangers.clear();
   orphans.clear();
   orphans_sent.clear();

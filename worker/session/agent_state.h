@@ -43,7 +43,10 @@ struct AgentState {
   // The connection is gone or no good: what cannot wait is answered, then a new try after a pause.
   void detach(const Error& error);
   void drop_requests();
-  void drain(const std::string& why);
+  // kInDoubt: somebody else may have taken the name since, so the next session does not claim that
+  // its earlier holder is dead. Two workers that both claimed it would fence each other for ever.
+  enum class Name : uint8_t { kOurs, kInDoubt };
+  void drain(const std::string& why, Name name);
   void finish_draining_if_empty();
   void fail(const Error& error);
   bool note_store(const v1::StoreIdentity& store);
@@ -185,6 +188,7 @@ struct AgentState {
   ConnectionId connection;
   uint64_t connections_made = 0;
   uint64_t sessions_opened = 0;
+  bool owns_name = true;  // the life lock proves that an earlier holder of the name is dead
   Time next_attempt;
   Time stage_deadline;
   Backoff backoff;

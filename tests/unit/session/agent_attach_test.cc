@@ -176,6 +176,9 @@ TEST_CASE("a foreign store frees everything, once no span is out, and offers not
   CHECK(rig.ledger.entry_count() == 0);
   CHECK(rig.ledger.pools().empty());
   rig.known_clients.clear();
+  rig.pass(milliseconds(50));
+  REQUIRE(rig.session_wanted);
+  CHECK(rig.session_wanted->life_lock_held());
   rig.attach();
   CHECK(rig.ledger.pools().size() == 1);
   const Engine next = rig.finish_join(waiting, 300);
@@ -210,6 +213,8 @@ TEST_CASE("a session that the server does not know any more is drained and made 
   rig.pass(milliseconds(100));
   REQUIRE(rig.session_wanted);
   CHECK(rig.session_wanted->request_token() != first);
+  // Another worker may have the name by now: its death is not claimed a second time.
+  CHECK_FALSE(rig.session_wanted->life_lock_held());
 }
 
 TEST_CASE("a pool that the host has no room for is tried again, a senseless one ends the worker",
