@@ -45,8 +45,9 @@ class ServerRig {
     sequencer = std::make_unique<Sequencer>(options_.sequencer, std::move(*opened), clock_);
     health = std::make_unique<rpc::ServerHealth>();
     registry = std::make_unique<MetricsRegistry>();
-    endpoint = std::make_unique<rpc::RpcEndpoint>(options_.rpc, *sequencer, *health, *registry,
-                                                  clock_, rpc::ServerFacts{"0.0.0", "interval"});
+    endpoint = std::make_unique<rpc::RpcEndpoint>(
+        options_.rpc, *sequencer, *health, *registry, clock_,
+        rpc::ServerFacts{"0.0.0", "interval", directory_.path(), 0, 0});
     REQUIRE(sequencer->start(random_id128(), endpoint.get(), [](uint64_t) {}));
     RpcListener listener;
     listener.name = "listen";
