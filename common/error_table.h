@@ -1,4 +1,5 @@
-// The table of reasons as docs/errors.md prints it, so that the page cannot differ from the code.
+// The table of reasons (error.h) as docs/errors.md prints it, so that the page cannot differ from
+// the code. Pure; the same text in every build.
 #pragma once
 
 #include <string>
