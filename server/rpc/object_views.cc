@@ -32,8 +32,11 @@ void add_copies(const ViewContext& context, const ObjectKey& key,
                 v1::InspectObjectResponse* response) {
   const ReplicaTable& table = context.directory.replicas();
   for (uint32_t slot = table.first_slot_of(key); slot != ReplicaTable::kNone;
-       slot = table.at(slot).next_same_key)
+       slot = table.at(slot).next_same_key) {
+    // A chunk of a thousand shards and parts would not fit into one message.
+    if (response->replicas_size() >= static_cast<int>(kPageRowsMax)) return;
     *response->add_replicas() = replica_row(context, table.at(slot));
+  }
 }
 
 void add_reservations(const ViewContext& context, v1::InspectObjectResponse* response) {
