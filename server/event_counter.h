@@ -1,4 +1,5 @@
 // Counts the event stream for the metrics: events by kind, and replicas by what happened to them.
+// A watcher of the log like any other; it outlives nothing and holds only how far it has read.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// What the services stand on. All of it outlives them and every call.
+// What the services stand on, put together once by RpcEndpoint. All of it outlives the services and
+// every call, and each part may be used from any thread.
 #pragma once
 
 #include <cstdint>

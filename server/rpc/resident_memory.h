@@ -1,4 +1,5 @@
-// How much memory this process holds, as the kernel counts it.
+// How much memory this process holds, as the kernel counts it: for the status and the metrics,
+// which must say the same.
 #pragma once
 
 #include <cstdint>

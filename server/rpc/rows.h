@@ -1,4 +1,5 @@
-// One record of the directory as one row of a view.
+// One record of the directory as one row of a view, with what follows from other records (names,
+// states, counts). Pure; the caller holds the view.
 #pragma once
 
 #include "server/rpc/views.h"

@@ -1,4 +1,5 @@
-// A call by its path, in bytes: for services whose messages we do not compile (health, reflection).
+// A call by its path, in bytes: for services whose messages we do not compile (health,
+// reflection).
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
