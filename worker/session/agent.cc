@@ -12,6 +12,7 @@ AgentState::AgentState(AgentOptions options_in, pool::Ledger& ledger_in)
   // In force until the server says its own.
   limits.set_batch_items_max(4096);
   limits.set_operations_max(1024);
+  limits.set_leases_max(4096);
   limits.set_object_bytes_max(uint64_t{1} << 30);
   for (const AgentPool& pool : options.pools) {
     PoolSlot& slot = pools.emplace_back();

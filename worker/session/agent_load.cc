@@ -194,13 +194,20 @@ void AgentState::release(CallId call, Client& client, const v1::WorkerReleaseReq
   answer(call, Reply(std::move(response)));
 }
 
-// Answered here and now; the server hears of it, again and again until it says so.
+// Answered here and now; the server hears of it, again and again until it says so. Also of a lease
+// that is not held here: a client that this worker took over from its dead predecessor gives back
+// what it held there, and the server knows whose it is.
 bool AgentState::release_lease(Client& client, LeaseId lease) {
   const auto held = ledger.leases().find(lease);
-  if (held == ledger.leases().end() || held->second.client != client.session) return false;
-  ledger.close_spans(lease);
-  give_back_lease(client, lease);
-  return true;
+  if (held != ledger.leases().end()) {
+    if (held->second.client != client.session) return false;
+    give_back_lease(client, lease);
+    return true;
+  }
+  if (lease.valid() && client.releasing.size() < limits.leases_max()) {
+    give_back_lease(client, lease);
+  }
+  return false;
 }
 
 void AgentState::give_back_lease(Client& client, LeaseId lease) {
