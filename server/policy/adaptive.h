@@ -1,0 +1,85 @@
+// Berth's own policy. A chunk is worth the time of its last touch plus a credit for its class; the
+// lowest sum goes first. Time counts requests.
+//
+//   class                                             credit, in levels
+//   tail: last chunk of a prompt, never used again    below everything (while that pays)
+//   branch: new chunk behind a prefix that was known  -1
+//   new chunk of a new prompt, by its depth           +1/2, 0, -1/2  (from 16 chunks, from 64)
+//   used 2, 3-4, 5-8, ... 65 or more times            1, 2, 3, ... 7
+//
+// What one level is worth adapts: of every reuse, also of evicted chunks that are remembered, it is
+// known at what age and in which class it came; so now and then each power of two is asked how many
+// of the recent reuses it would have met in a pool of this size (reuse_record.h), and the best one
+// is taken, if it is better by a hundredth.
+//
+// Prefixes: a chunk never has more uses than its parent, and of what one request touched the tail
+// goes before the head. So a chain shrinks from its end, and what stays can be hit.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "server/policy/eviction.h"
+#include "server/policy/ghosts.h"
+#include "server/policy/reuse_record.h"
+
+namespace berth::policy {
+
+class Adaptive final : public EvictionPolicy {
+ public:
+  explicit Adaptive(SlotStates& slots);
+
+  void request() override;
+  void accessed(std::span<const uint32_t> slots) override;
+  void inserted(const Chunk& chunk) override;
+  void removed(uint32_t slot) override;
+  void pick(size_t n, const Eligible& eligible, std::vector<uint32_t>& victims) override;
+
+  size_t size() const override { return size_; }
+  size_t memory_bytes() const override { return sizeof(*this) + ghosts_.memory_bytes(); }
+  std::string describe() const override;
+
+  // What is learned.
+  struct Setting {
+    int64_t level_requests = 512;  // what one level is worth
+    bool tails_first = true;
+    friend bool operator==(const Setting&, const Setting&) = default;
+  };
+  const Setting& setting() const { return setting_; }
+
+ private:
+  enum Class : uint8_t { kTail, kBranch, kDeep, kMiddle, kShallow, kUsedTwice };
+  static constexpr uint16_t kUsesMax = 250;  // a ghost's code has eight bits
+  static constexpr size_t kClasses = ReuseRecord::kClasses;
+
+  static ReuseRecord::Credits credits_of(const Setting& setting);
+  static uint8_t class_of_uses(uint16_t uses);
+  static Ghost ghost_of(const SlotState& state);
+
+  uint8_t classify(uint16_t uses, const Chunk& chunk) const;
+  uint16_t limited_by_parent(uint16_t uses);
+  void link(uint32_t slot);
+  void unlink(uint32_t slot);
+  void renew(uint32_t slot);
+  uint32_t least_valuable() const;
+  void evict(uint32_t slot);
+  void adapt();
+
+  SlotStates& slots_;
+  std::array<SlotList, kClasses> lists_;
+  size_t size_ = 0;
+  Ghosts ghosts_;
+  ReuseRecord record_;
+  Setting setting_;
+  ReuseRecord::Credits credits_;
+  uint64_t now_ = 1;  // requests so far
+
+  // Of the present request.
+  std::array<uint32_t, kClasses> latest_;  // the slot that was last put into each list
+  uint16_t parent_uses_ = kUsesMax;
+  uint32_t known_prefix_ = 0;  // chunks that were seen before this request
+  bool is_first_chunk_ = true;
+};
+
+}  // namespace berth::policy
