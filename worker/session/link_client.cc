@@ -71,10 +71,13 @@ void LinkClient::perform(CallOpenSession& action) {
   auto call = std::make_shared<OpenCall>();
   call->request = std::move(action.request);
   set_deadline(call->context, kOpenSessionWithin);
+  bool is_stopped = false;
   {
     const std::lock_guard lock(mutex_);
     open_call_ = call;
+    is_stopped = is_stopped_;
   }
+  if (is_stopped) call->context.TryCancel();  // stop() has looked already, and waits
   stub->async()->OpenSession(
       &call->context, &call->request, &call->response,
       [this, call, connection = action.connection](const grpc::Status& status) {
@@ -100,11 +103,14 @@ void LinkClient::perform(OpenReattach& action) {
         end_call();
       });
   stub->async()->Reattach(&stream->context(), stream.get());
+  bool is_stopped = false;
   {
     const std::lock_guard lock(mutex_);
     reattach_ = stream;
+    is_stopped = is_stopped_;
   }
   stream->start(stream);
+  if (is_stopped) stream->cancel();  // stop() has looked already, and waits
 }
 
 void LinkClient::perform(SendReattach& action) {
@@ -138,11 +144,14 @@ void LinkClient::perform(OpenLink& action) {
         end_call();
       });
   stub->async()->Link(&stream->context(), stream.get());
+  bool is_stopped = false;
   {
     const std::lock_guard lock(mutex_);
     link_ = stream;
+    is_stopped = is_stopped_;
   }
   stream->start(stream);
+  if (is_stopped) stream->cancel();  // stop() has looked already, and waits
 }
 
 void LinkClient::perform(SendLink& action) {
