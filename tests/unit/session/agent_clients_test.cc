@@ -295,6 +295,31 @@ TEST_CASE(
   CHECK(rig.count_sent(v1::LinkRequest::kFenceClient) == 0);
 }
 
+TEST_CASE("a predecessor's client with two life locks is dead when both are free",
+          "[session][client]") {
+  AgentRig rig;
+  rig.agent->tick(rig.now);
+  rig.settle();
+  v1::OpenSessionResponse answer;
+  answer.set_version(1);
+  answer.mutable_store()->set_store_id(rig.store_id);
+  answer.set_session(kWorkerSession);
+  for (const char* name : {"w0.a.life", "w0.b.life"}) {
+    v1::ClientInfo& info = *answer.add_predecessor_clients();
+    info.set_session(61);
+    info.set_life_name(name);
+  }
+  rig.agent->session_opened(rig.connection, answer, rig.now);
+  rig.settle();
+  rig.welcome_reattach();
+  rig.end_reattach();
+  rig.welcome_link();
+  rig.life("w0.a.life", Agent::Life::kFree);
+  CHECK(rig.count_sent(v1::LinkRequest::kFenceClient) == 0);
+  rig.life("w0.b.life", Agent::Life::kFree);
+  CHECK(rig.count_sent(v1::LinkRequest::kFenceClient) == 1);
+}
+
 TEST_CASE("a stopping worker takes nothing new and is idle once everything is back",
           "[session][client]") {
   AgentRig rig;
