@@ -5,7 +5,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <catch2/catch.hpp>
-#include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +30,8 @@ inline constexpr Duration kTestDeadline = seconds(60);
 struct RigOptions {
   rpc::RpcConfig rpc;
   SequencerConfig sequencer;
+  // Puts something between the sequencer and RocksDB.
+  std::function<std::unique_ptr<Store>(std::unique_ptr<Store>)> wrap_store = {};
 };
 
 class ServerRig {
@@ -42,7 +44,9 @@ class ServerRig {
     store.directory = directory_.path();
     auto opened = RocksDbStore::open(store);
     REQUIRE(opened);
-    sequencer = std::make_unique<Sequencer>(options_.sequencer, std::move(*opened), clock_);
+    std::unique_ptr<Store> wrapped = std::move(*opened);
+    if (options_.wrap_store) wrapped = options_.wrap_store(std::move(wrapped));
+    sequencer = std::make_unique<Sequencer>(options_.sequencer, std::move(wrapped), clock_);
     health = std::make_unique<rpc::ServerHealth>();
     registry = std::make_unique<MetricsRegistry>();
     endpoint = std::make_unique<rpc::RpcEndpoint>(

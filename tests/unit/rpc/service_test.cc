@@ -250,6 +250,9 @@ TEST_CASE("calls and requests on Links are counted by method and result", "[rpc]
   v1::LinkRequest probe;
   *probe.mutable_probe() = worker.probe(std::string(16, 'k'));
   worker.link->ask(probe);
+  v1::LinkRequest reserve;
+  *reserve.mutable_reserve() = worker.reserve(1, 'k');
+  worker.link->ask(reserve);
   auto bad = from(worker, worker.probe("odd"));
   CHECK_FALSE(call(*server.directory, &Directory::Probe, bad));
   const std::string text = server.registry->render();
@@ -258,6 +261,8 @@ TEST_CASE("calls and requests on Links are counted by method and result", "[rpc]
              Contains("berth_rpc_calls_total{method=\"Probe\",result=\"invalid_argument\"} 1\n"));
   CHECK_THAT(text, Contains("berth_rpc_calls_total{method=\"link:probe\",result=\"ok\"} 1\n"));
   CHECK_THAT(text, Contains("berth_rpc_seconds_count{method=\"link:register_pool\"} 1\n"));
+  CHECK_THAT(text, Contains("berth_store_items_total{result=\"granted\"} 6\n"));
+  CHECK_THAT(text, Contains("berth_probes_total{reason=\"not_present\"} 1\n"));
 }
 
 }  // namespace berth::testing
