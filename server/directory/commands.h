@@ -68,7 +68,7 @@ struct Done {};
 
 // ---- Sessions
 // ---------------------------------------------------------------------------------------------
-struct ClientLeft {
+struct ClientLeft {  // one for each life lock that may be held
   SessionId session;
   std::string engine_id;
   std::string life_name;

@@ -95,6 +95,11 @@ void move_to(const Context& c, Replica replica, ReplicaState state, Why why) {
   c.draft.put(replica);
 }
 
+bool can_retire(const Replica& replica) {
+  return replica.state == ReplicaState::kReady ||
+         (replica.state == ReplicaState::kQuarantined && replica.why == Why::kLedgerMismatch);
+}
+
 void retire(const Context& c, const Replica& replica, Why why) {
   const ReplicaId id = replica.id;
   c.draft.emit({.kind = EventKind::kRetiring,

@@ -41,6 +41,10 @@ Operation new_operation(const Numbered& id, OperationKind kind);
 // -------------------------------------------------------------------------------------------------
 // A replica in `state` leaves its reservation and goes on as a record of its own.
 void move_to(const Context& c, Replica replica, ReplicaState state, Why why);
+// Whether it may be retired by choice: READY, or set aside because directory and ledger disagreed.
+// The owner's ACK then proves that no span of what the ledger holds under this id is out.
+// Reservations end by their writers instead.
+bool can_retire(const Replica& replica);
 // READY or quarantined or reserved -> RETIRING; asks the owner to reclaim it when no lease protects
 // it.
 void retire(const Context& c, const Replica& replica, Why why);

@@ -33,8 +33,8 @@ void fence_worker(const Context& c, const Session& worker, Proof proof, std::str
   std::vector<std::string> importers;
   for (const SessionId id : c.draft.clients_of(dead.id)) {
     Session orphan = *c.draft.find<Session>(id);
-    if (proof == Proof::kProcessDead && !orphan.life_name.empty())
-      importers.push_back(orphan.life_name);
+    if (proof == Proof::kProcessDead)
+      importers.insert(importers.end(), orphan.life_names.begin(), orphan.life_names.end());
     orphan.worker = SessionId();
     c.draft.put(std::move(orphan));
   }

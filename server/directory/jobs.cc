@@ -69,7 +69,7 @@ bool close_pool(const Context& c, const Job& job) {
     if (retired == c.config.slice_records || looks-- == 0)
       return go_on(c, job, retired, id.value());
     const Replica* replica = c.draft.find<Replica>(id);
-    if (!replica || replica->state != ReplicaState::kReady) continue;
+    if (!replica || !can_retire(*replica)) continue;
     retire(c, *replica, Why::kPoolClosing);
     ++retired;
   }

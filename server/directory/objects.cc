@@ -139,9 +139,9 @@ Result<Outcome> handle(const Context& c, const Evict& command) {
   PerItem answer;
   for (const ReplicaId id : command.replicas) {
     const Replica* replica = c.draft.find<Replica>(id);
-    const bool is_ready = replica && replica->state == ReplicaState::kReady;
-    if (is_ready) retire(c, *replica, Why::kEvicted);
-    answer.done.push_back(is_ready);
+    const bool retires = replica && can_retire(*replica);
+    if (retires) retire(c, *replica, Why::kEvicted);
+    answer.done.push_back(retires);
   }
   return answer;
 }

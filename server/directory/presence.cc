@@ -10,7 +10,8 @@ Result<Outcome> handle(const Context& c, const LinkUp& command) {
   if (!presence || presence->attachment == Attachment::kDetached)
     return refuse(Reason::kReattaching,
                   "a Link opens after the ledger was reconciled; call Reattach first");
-  if (presence->attachment == Attachment::kReattaching && presence->cursor_pool != kEveryPoolSearched)
+  if (presence->attachment == Attachment::kReattaching &&
+      presence->cursor_pool != kEveryPoolSearched)
     return refuse(Reason::kReattaching, "the re-attach of this incarnation is not finished");
   const std::vector<SessionId> unknown = presence->unknown_clients;
   c.draft.put(Presence{.session = command.caller.session,

@@ -21,7 +21,9 @@ Result<Outcome> handle(const Context& c, const BeginReattach& command) {
       command.store_id_seen.valid() && command.store_id_seen != c.draft.meta().store_id};
   for (const SessionId id : c.draft.clients_of(worker.id)) {
     const Session* client = c.draft.find<Session>(id);
-    if (!client->ending) begun.clients.push_back({id, client->name, client->life_name});
+    if (client->ending) continue;
+    for (const std::string& life_name : client->life_names)
+      begun.clients.push_back({id, client->name, life_name});
   }
   c.draft.put(Presence{.session = worker.id, .attachment = Attachment::kReattaching});
   c.draft.emit(
@@ -176,6 +178,19 @@ Result<const Session*> require_reattaching(const Context& c, const Caller& calle
   return worker;
 }
 
+std::vector<LedgerVerdict> judge(const Context& c, const ReconcileChunk& command,
+                                 const Pool& pool) {
+  const Namespace* ns = c.draft.base().namespace_by_fingerprint(command.namespace_fingerprint);
+  const Judging judging{c, pool, ns};
+  std::vector<LedgerVerdict> verdicts;
+  for (const LedgerRow& row : command.rows) {
+    verdicts.push_back(judging.verdict_on(row));
+    if (c.draft.find<Replica>(row.replica))
+      c.draft.put(SeenReplica{row.replica, command.caller.incarnation});
+  }
+  return verdicts;
+}
+
 }  // namespace
 
 Result<Outcome> handle(const Context& c, const ReconcileChunk& command) {
@@ -187,20 +202,15 @@ Result<Outcome> handle(const Context& c, const ReconcileChunk& command) {
                       " items; a chunk holds at most " + std::to_string(c.config.batch_items_max));
   ChunkReconciled answer;
   const Pool* pool = c.draft.find<Pool>(command.pool);
-  if (command.foreign_store || !pool) {  // nothing of it means anything here
+  if (command.foreign_store || !pool)  // nothing of it means anything here
     answer.verdicts.assign(command.rows.size(), LedgerVerdict::kFree);
-    return answer;
-  }
-  if (pool->owner != command.caller.session)
+  else if (pool->owner != command.caller.session)
     return refuse(Reason::kPermissionDenied,
                   "pool " + to_text(command.pool) + " does not belong to this session");
-  const Namespace* ns = c.draft.base().namespace_by_fingerprint(command.namespace_fingerprint);
-  const Judging judging{c, *pool, ns};
-  for (const LedgerRow& row : command.rows) {
-    answer.verdicts.push_back(judging.verdict_on(row));
-    if (c.draft.find<Replica>(row.replica))
-      c.draft.put(SeenReplica{row.replica, command.caller.incarnation});
-  }
+  else
+    answer.verdicts = judge(c, command, *pool);
+  if (command.foreign_store) return answer;
+  // A chunk of leases alone names no pool.
   for (const HeldLease& held : command.leases) keep_lease(c, command.caller.session, held);
   return answer;
 }

@@ -55,7 +55,9 @@ struct Session {
   Incarnation incarnation = 1;  // workers: raised at every re-attach
   SessionId worker;             // clients: attached through; none while that worker is dead
   std::string worker_name;      // clients: survives the worker's session
-  std::string life_name;        // clients: file name of the life lock
+  // Clients: file names of the life locks that were made for it, one a join. Each resume adds one,
+  // and whether its descriptor arrived is not known here: dead is who holds none of them.
+  std::vector<std::string> life_names;
   std::vector<std::string> access_domains;
   std::vector<std::string> write_order;  // workers: pool names; empty: in order of registration
   OperationNumber operation_low_water = 0;

@@ -188,9 +188,13 @@ Result<Outcome> handle(const Context& c, const Reserve& command) {
   Operation operation = new_operation(command.id, OperationKind::kReserve);
   operation.codes.reserve(command.keys.size());
   std::vector<ReservedItem> items;
-  if (c.draft.session_usage(command.id.client).reservations >= c.config.reservations_max) {
-    operation.codes.assign(command.keys.size(),
-                           static_cast<uint8_t>(StoreCode::kSkippedSessionLimit));
+  const auto skip_all = [&](StoreCode code) {
+    operation.codes.assign(command.keys.size(), static_cast<uint8_t>(code));
+  };
+  if (!c.draft.is_present(command.id.caller.session)) {
+    skip_all(StoreCode::kSkippedUnavailable);  // silent: hidden, and given nothing more
+  } else if (c.draft.session_usage(command.id.client).reservations >= c.config.reservations_max) {
+    skip_all(StoreCode::kSkippedSessionLimit);
   } else {
     Granting granting(c, **client, *c.draft.find<Session>(command.id.caller.session), *ns);
     for (size_t i = 0; i < command.keys.size(); ++i) {

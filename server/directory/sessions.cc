@@ -61,7 +61,8 @@ WorkerOpened welcome(const Context& c, const Session& worker) {
   const auto consider = [&](const Session* s) {
     if (s && s->role == Role::kClient && s->worker_name == worker.name && s->node == worker.node &&
         !s->worker.valid() && !s->ending)
-      opened.predecessor_clients.push_back({s->id, s->name, s->life_name});
+      for (const std::string& life_name : s->life_names)
+        opened.predecessor_clients.push_back({s->id, s->name, life_name});
   };
   for (const SessionId id : c.draft.clients_of(SessionId())) consider(c.draft.find<Session>(id));
   for (const auto& [id, entry] : c.draft.base().pools()) {
@@ -132,6 +133,8 @@ Result<Outcome> handle(const Context& c, const OpenWorker& command) {
 
 namespace {
 
+constexpr size_t kLifeNamesMax = 8;  // of one client: each is tested until it is free
+
 Result<Outcome> resume(const Context& c, const Session& worker, const OpenClient& command) {
   const Session* known = c.draft.find<Session>(command.resume_session);
   if (!known || known->role != Role::kClient || known->ending)
@@ -143,9 +146,13 @@ Result<Outcome> resume(const Context& c, const Session& worker, const OpenClient
   if (known->worker_name != worker.name || known->node != worker.node)
     return refuse(Reason::kPermissionDenied,
                   "session " + to_text(known->id) + " joined through worker " + known->worker_name);
+  if (known->life_names.size() >= kLifeNamesMax)
+    return refuse(Reason::kUnknownSession, "session " + to_text(known->id) + " was resumed " +
+                                               std::to_string(kLifeNamesMax - 1) +
+                                               " times, the most; join without it");
   Session resumed = *known;
   resumed.worker = worker.id;
-  resumed.life_name = command.life_name;
+  resumed.life_names.push_back(command.life_name);
   resumed.request_token = command.request_token;
   resumed.version = command.version;
   c.draft.put(resumed);
@@ -197,7 +204,7 @@ Result<Outcome> handle(const Context& c, const OpenClient& command) {
   client.boot_id = (*worker)->boot_id;
   client.worker = (*worker)->id;
   client.worker_name = (*worker)->name;
-  client.life_name = command.life_name;
+  client.life_names = {command.life_name};
   client.version = command.version;
   c.draft.put(client);
   claim_private_pools(c, **worker, command.engine_id);

@@ -49,23 +49,23 @@ std::string_view name_of(StoreCode code) {
     case StoreCode::kBeingWritten:
       return "being_written";
     case StoreCode::kSkippedPoolFull:
-      return "pool_full";
+      return "skipped_pool_full";
     case StoreCode::kSkippedNoPool:
-      return "no_pool";
+      return "skipped_no_pool";
     case StoreCode::kSkippedNamespaceQuota:
-      return "namespace_quota";
+      return "skipped_namespace_quota";
     case StoreCode::kSkippedTooLarge:
-      return "too_large";
+      return "skipped_too_large";
     case StoreCode::kSkippedNoHole:
-      return "no_hole";
+      return "skipped_no_hole";
     case StoreCode::kSkippedDropped:
-      return "dropped";
+      return "skipped_dropped";
     case StoreCode::kSkippedUnavailable:
-      return "unavailable";
+      return "skipped_unavailable";
     case StoreCode::kSkippedCancelled:
-      return "cancelled";
+      return "skipped_cancelled";
     case StoreCode::kSkippedSessionLimit:
-      return "session_limit";
+      return "skipped_session_limit";
   }
   return "unknown";
 }

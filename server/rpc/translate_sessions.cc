@@ -78,18 +78,13 @@ void add_clients(google::protobuf::RepeatedPtrField<v1::ClientInfo>* out,
 
 uint32_t millis(Duration duration) { return static_cast<uint32_t>(duration.millis); }
 
-void fill_common(v1::OpenSessionResponse* response, SessionId session, const Token& token,
-                 const RequestContext& context) {
-  const DirectoryConfig& config = context.config;
-  if (const auto* record = context.directory.find<Session>(session))
-    response->set_version(record->version);
-  for (const char* feature : kFeatures) response->add_features(feature);
-  fill(response->mutable_store(), context.directory);
-  response->set_session(session.value());
-  response->set_token(bytes_of(token));
-  response->set_heartbeat_interval_ms(millis(config.heartbeat_interval));
-  response->set_heartbeat_deadline_ms(millis(config.heartbeat_deadline));
-  v1::Limits& limits = *response->mutable_limits();
+// What the server's configuration asks of a worker: told when its session opens and at every
+// re-attach, because the server may come back with another configuration.
+template <class Welcome>
+void fill_terms(Welcome* welcome, const DirectoryConfig& config) {
+  welcome->set_heartbeat_interval_ms(millis(config.heartbeat_interval));
+  welcome->set_heartbeat_deadline_ms(millis(config.heartbeat_deadline));
+  v1::Limits& limits = *welcome->mutable_limits();
   limits.set_batch_items_max(config.batch_items_max);
   limits.set_operations_max(config.operations_max);
   limits.set_object_bytes_max(config.object_bytes_max);
@@ -97,6 +92,17 @@ void fill_common(v1::OpenSessionResponse* response, SessionId session, const Tok
   limits.set_leases_max(config.leases_max);
   limits.set_write_deadline_max_ms(millis(config.write_within_max));
   limits.set_lease_ttl_max_ms(millis(config.lease_ttl_max));
+}
+
+void fill_common(v1::OpenSessionResponse* response, SessionId session, const Token& token,
+                 const RequestContext& context) {
+  if (const auto* record = context.directory.find<Session>(session))
+    response->set_version(record->version);
+  for (const char* feature : kFeatures) response->add_features(feature);
+  fill(response->mutable_store(), context.directory);
+  response->set_session(session.value());
+  response->set_token(bytes_of(token));
+  fill_terms(response, context.config);
 }
 
 }  // namespace
@@ -184,6 +190,7 @@ void fill(v1::ReattachWelcome* welcome, const ReattachBegun& begun, const Reques
   welcome->set_incarnation(begun.incarnation);
   add_clients(welcome->mutable_clients(), begun.clients);
   welcome->set_foreign_store(begun.foreign_store);
+  fill_terms(welcome, context.config);
 }
 
 }  // namespace berth::rpc

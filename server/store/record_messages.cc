@@ -135,7 +135,7 @@ void write(const Session& record, store::v1::SessionRecord& message) {
   message.set_incarnation(record.incarnation);
   message.set_worker(record.worker.value());
   message.set_worker_name(record.worker_name);
-  message.set_life_name(record.life_name);
+  write_all(record.life_names, message.mutable_life_names());
   write_all(record.access_domains, message.mutable_access_domains());
   write_all(record.write_order, message.mutable_write_order());
   message.set_operation_low_water(record.operation_low_water);
@@ -150,7 +150,7 @@ bool read(const store::v1::SessionRecord& message, Session& record) {
   record.incarnation = message.incarnation();
   record.worker = SessionId(message.worker());
   record.worker_name = message.worker_name();
-  record.life_name = message.life_name();
+  record.life_names.assign(message.life_names().begin(), message.life_names().end());
   record.access_domains.assign(message.access_domains().begin(), message.access_domains().end());
   record.write_order.assign(message.write_order().begin(), message.write_order().end());
   record.operation_low_water = message.operation_low_water();

@@ -69,13 +69,7 @@ void AgentState::session_opened(const Result<v1::OpenSessionResponse>& answer) {
   session = SessionId(answer->session());
   token = answer->token();
   incarnation = answer->incarnation();
-  if (answer->heartbeat_interval_ms() > 0) {
-    heartbeat_every = milliseconds(answer->heartbeat_interval_ms());
-  }
-  if (answer->heartbeat_deadline_ms() > 0) {
-    heartbeat_deadline = milliseconds(answer->heartbeat_deadline_ms());
-  }
-  limits.MergeFrom(answer->limits());
+  take_terms(*answer);
   note(Note::Level::kInfo, "session_opened",
        {{"session", std::to_string(session.value())},
         {"store", std::to_string(epoch_seen)},
@@ -121,6 +115,7 @@ void AgentState::reattach_welcomed(const v1::ReattachWelcome& welcome) {
     return drain("the server has another store", Name::kOurs);
   }
   incarnation = welcome.incarnation();
+  take_terms(welcome);
   enter(Stage::kReattaching, options.attach_within);
   std::set<SessionId> known;
   for (const v1::ClientInfo& info : welcome.clients()) known.insert(SessionId(info.session()));

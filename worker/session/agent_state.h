@@ -50,6 +50,15 @@ struct AgentState {
   void finish_draining_if_empty();
   void fail(const Error& error);
   bool note_store(const v1::StoreIdentity& store);
+  // What the server's configuration asks for; it may have changed with a restart of the server.
+  template <class Welcome>
+  void take_terms(const Welcome& welcome) {
+    if (welcome.heartbeat_interval_ms() > 0)
+      heartbeat_every = milliseconds(welcome.heartbeat_interval_ms());
+    if (welcome.heartbeat_deadline_ms() > 0)
+      heartbeat_deadline = milliseconds(welcome.heartbeat_deadline_ms());
+    limits.MergeFrom(welcome.limits());
+  }
   void enter(Stage next, Duration within);
   void tick_attachment();
   void send_heartbeat();

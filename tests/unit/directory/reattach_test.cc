@@ -50,7 +50,7 @@ TEST_CASE_METHOD(Reattach, "what the ledger lacks is dropped at the end marker a
   must<Done>(LinkUp{worker.caller()});
   Reserve repeat = open;
   repeat.id.caller = worker.caller();
-  CHECK(codes_text(must<Reserved>(repeat).codes) == "dropped");
+  CHECK(codes_text(must<Reserved>(repeat).codes) == "skipped_dropped");
 }
 
 TEST_CASE_METHOD(Reattach, "a Link does not open before the re-attach is finished",
@@ -208,6 +208,19 @@ TEST_CASE_METHOD(Reattach, "a re-attach under another boot id is refused",
   begin.session = worker.session;
   begin.boot_id = {8, 8};
   CHECK(refused(begin) == Reason::kSessionFenced);
+}
+
+TEST_CASE_METHOD(Reattach,
+                 "what was quarantined for a mismatch leaves by eviction and its owner's ACK",
+                 "[directory][reattach]") {
+  const ReplicaId id = store(worker, client, ns, {1})[0];
+  LedgerRow wrong = row(id, 1, offset_of(id) + kPage, LedgerState::kSealed);
+  reattach(worker, pool, {wrong}, {}, {client});
+  REQUIRE(replica(id).state == ReplicaState::kQuarantined);
+  CHECK(must<PerItem>(Evict{{id}}).done[0] == 1);
+  CHECK(asked(Ask::Kind::kReclaim));
+  must<PerItem>(ReclaimAck{worker.caller(), {id}});
+  CHECK(usage(pool).allocated_bytes() == 0);
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ TEST_CASE_METHOD(Fleet, "an engine resumes its session through the restarted wor
 
   Reserve repeat = lost;
   repeat.id.caller = next.caller();
-  CHECK(codes_text(must<Reserved>(repeat).codes) == "dropped");
+  CHECK(codes_text(must<Reserved>(repeat).codes) == "skipped_dropped");
   CHECK(codes_text(reserve(next, client, ns, {1}).codes) == "granted");
 
   open.request_token = {8, 9};
@@ -282,7 +282,7 @@ TEST_CASE_METHOD(
   const Acquired lease = acquire(worker, client, ns, {1});
   CHECK(must<PoolClosing>(ClosePool{worker.caller(), pool}).replicas_left == 3);
   drain_jobs();
-  CHECK(codes_text(reserve(worker, client, ns, {4}).codes) == "no_pool");
+  CHECK(codes_text(reserve(worker, client, ns, {4}).codes) == "skipped_no_pool");
   must<PerItem>(ReclaimAck{worker.caller(), stored});
   CHECK(must<PoolClosing>(ClosePool{worker.caller(), pool}).replicas_left == 2);
   must<PerItem>(Release{worker.caller(), client, {lease.lease}});

@@ -38,7 +38,7 @@ TEST_CASE_METHOD(Store, "each item of a reserve is told what became of it", "[di
 TEST_CASE_METHOD(Store, "a full pool skips what does not fit and grants the rest",
                  "[directory][store]") {
   store(worker, client, ns, {1, 2, 3, 4, 5, 6, 7});
-  CHECK(codes_text(reserve(worker, client, ns, {8, 9}).codes) == "granted pool_full");
+  CHECK(codes_text(reserve(worker, client, ns, {8, 9}).codes) == "granted skipped_pool_full");
   CHECK(usage(pool).allocated_bytes() == int64_t(8 * kPage));
 }
 
@@ -46,14 +46,14 @@ TEST_CASE_METHOD(Store, "what can never fit is told apart from what may fit late
                  "[directory][store]") {
   Reserve big = reserve_command(worker, client, ns, {1});
   big.sizes = {9 * kPage};
-  CHECK(codes_text(must<Reserved>(big).codes) == "too_large");
+  CHECK(codes_text(must<Reserved>(big).codes) == "skipped_too_large");
 }
 
 TEST_CASE_METHOD(Store, "a namespace over its quota is skipped while others go on",
                  "[directory][store]") {
   must<Done>(SetNamespaceQuota{"llama", 2 * kPage});
   CHECK(codes_text(reserve(worker, client, ns, {1, 2, 3}).codes) ==
-        "granted granted namespace_quota");
+        "granted granted skipped_namespace_quota");
   CHECK(codes_text(reserve(worker, client, open_namespace("other"), {3}).codes) == "granted");
 }
 
@@ -199,7 +199,7 @@ TEST_CASE_METHOD(Store,
                  "[directory][store]") {
   config.reservations_max = 1;
   reserve(worker, client, ns, {1});
-  CHECK(codes_text(reserve(worker, client, ns, {2}).codes) == "session_limit");
+  CHECK(codes_text(reserve(worker, client, ns, {2}).codes) == "skipped_session_limit");
 }
 
 TEST_CASE_METHOD(Store, "malformed reserves name the field and change nothing",
@@ -233,7 +233,7 @@ TEST_CASE_METHOD(Store, "a write order names the pools that are written, in its 
   const SessionId engine = join(ordered);
   const Reserved reserved = reserve(ordered, engine, ns, {1, 2, 3, 4, 5});
   CHECK(reserved.pools == std::vector<PoolId>{second, second, first, first});
-  CHECK(codes_text(reserved.codes) == "granted granted granted granted pool_full");
+  CHECK(codes_text(reserved.codes) == "granted granted granted granted skipped_pool_full");
 }
 
 TEST_CASE_METHOD(Store, "another engine's private copy neither hits nor suppresses a store",
@@ -246,7 +246,16 @@ TEST_CASE_METHOD(Store, "another engine's private copy neither hits nor suppress
   CHECK(directory.find_pool(private_pool)->pool.spec.engine == "engine-1");
   CHECK(probe_chunks(one, ns, {1}).classes.size() == 1);
   CHECK(probe_chunks(two, ns, {1}).miss == MissReason::kNotAccessible);
-  CHECK(codes_text(reserve(private_worker, two, ns, {1}).codes) == "no_pool");
+  CHECK(codes_text(reserve(private_worker, two, ns, {1}).codes) == "skipped_no_pool");
+  CHECK(codes_text(reserve(worker, client, ns, {1}).codes) == "granted");
+}
+
+TEST_CASE_METHOD(Store, "a silent worker is given nothing more until it is heard again",
+                 "[directory][store][time]") {
+  now = now + config.heartbeat_deadline;
+  must<Ticked>(Tick{});
+  CHECK(codes_text(reserve(worker, client, ns, {1}).codes) == "skipped_unavailable");
+  must<Done>(Heartbeat{worker.caller(), {}, {}});
   CHECK(codes_text(reserve(worker, client, ns, {1}).codes) == "granted");
 }
 

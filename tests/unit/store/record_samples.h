@@ -68,7 +68,7 @@ class RecordSamples {
             text(),          text(),
             id128(),         number32(),
             id<SessionId>(), text(),
-            text(),          texts(),
+            texts(),         texts(),
             texts(),         number(),
             flag(),          number32(),
             number()};
@@ -181,10 +181,10 @@ inline bool same(const Namespace& a, const Namespace& b) {
 inline bool same(const Session& a, const Session& b) {
   const auto tie = [](const Session& s) {
     const auto& [id, role, token, request_token, name, node, boot_id, incarnation, worker,
-                 worker_name, life_name, access_domains, write_order, operation_low_water, ending,
+                 worker_name, life_names, access_domains, write_order, operation_low_water, ending,
                  version, host_memory_bytes] = s;
     return std::tuple(id, role, token, request_token, name, node, boot_id, incarnation, worker,
-                      worker_name, life_name, access_domains, write_order, operation_low_water,
+                      worker_name, life_names, access_domains, write_order, operation_low_water,
                       ending, version, host_memory_bytes);
   };
   return tie(a) == tie(b);
