@@ -4,7 +4,7 @@
 
 #include "common/http_server.h"
 #include "common/metrics_registry.h"
-#include "worker/session/agent_host.h"
+#include "worker/session/host.h"
 
 namespace berth::worker {
 

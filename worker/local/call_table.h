@@ -1,4 +1,6 @@
-// Calls of engines that wait for the agent's answer. Each is finished exactly once. Thread-safe.
+// Calls of engines that wait for the agent's answer, by the CallId that the agent knows them by.
+// Each is finished exactly once, by answer() or close(); answers to others are ignored.
+// Thread-safe.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>

@@ -16,7 +16,7 @@
 #include "worker/local/descriptor_server.h"
 #include "worker/local/join_reactor.h"
 #include "worker/local/life_keeper.h"
-#include "worker/session/agent_host.h"
+#include "worker/session/host.h"
 
 namespace berth::worker {
 

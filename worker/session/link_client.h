@@ -12,8 +12,8 @@
 #include "berth/v1/directory.grpc.pb.h"
 #include "common/address.h"
 #include "common/rpc_channel.h"
-#include "worker/session/agent_host.h"
 #include "worker/session/client_stream.h"
+#include "worker/session/host.h"
 
 namespace berth::worker {
 

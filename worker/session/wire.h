@@ -1,4 +1,5 @@
-// Between wire forms and ours: 16-byte fields, refusals inside Link. Pure.
+// Between wire forms and ours: 16-byte fields, refusals inside Link and what each means for the
+// request that was refused. Pure: values in, values out, and no gRPC (common/rpc_status.h has it).
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "worker/session/agent_host.h"
+#include "worker/session/host.h"
 
 namespace berth::worker {
 

@@ -1,4 +1,4 @@
-#include "worker/session/agent_host.h"
+#include "worker/session/host.h"
 
 namespace berth::worker {
 
