@@ -137,10 +137,10 @@ struct NamespaceFacts {
   uint32_t digest_bytes = 0;
 };
 
-// A client session of the predecessor that has not come back yet.
+// A client session of the predecessor that has not come back yet. Dead once all locks are free.
 struct Stranger {
   std::string engine_id;
-  std::string life_name;
+  std::set<std::string> life_names;
   bool is_dead = false;
   bool end_sent = false;
 };

@@ -21,7 +21,7 @@ bool AgentState::is_wanted(const std::string& life_name) const {
     }
   }
   for (const auto& [id, stranger] : strangers) {
-    if (stranger.life_name == life_name) return true;
+    if (stranger.life_names.count(life_name)) return true;
   }
   for (const auto& [pool, importers] : orphans) {
     if (importers.count(life_name)) return true;
@@ -51,7 +51,8 @@ void AgentState::life_tested(const std::string& life_name, Agent::Life life) {
     end_client(client, Ending::kDead);
   }
   for (auto& [id, stranger] : strangers) {
-    if (stranger.life_name == life_name) stranger.is_dead = true;
+    if (stranger.life_names.erase(life_name) > 0 && stranger.life_names.empty())
+      stranger.is_dead = true;
   }
   for (auto& [pool, importers] : orphans) importers.erase(life_name);
 }
@@ -59,9 +60,9 @@ void AgentState::life_tested(const std::string& life_name, Agent::Life life) {
 void AgentState::expect_strangers(const google::protobuf::RepeatedPtrField<v1::ClientInfo>& known) {
   for (const v1::ClientInfo& info : known) {
     const SessionId id(info.session());
-    if (find_client(id) || strangers.count(id)) continue;
+    if (find_client(id) || strangers[id].is_dead) continue;
     strangers[id].engine_id = info.engine_id();
-    strangers[id].life_name = info.life_name();
+    strangers[id].life_names.insert(info.life_name());
     watch(info.life_name());
   }
 }
