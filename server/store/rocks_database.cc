@@ -55,6 +55,7 @@ std::string newer_text(const std::string& folder) {
 
 Result<std::unique_ptr<RocksDatabase>> RocksDatabase::open(const RocksOptions& options) {
   std::unique_ptr<RocksDatabase> database(new RocksDatabase());
+  database->folder_ = options.folder;
   database->env_ = env_over(options.file_system);
   rocksdb::DBOptions db_options = database_options(options.memtable_bytes, options.open_files_max);
   db_options.env = env_or_default(database->env_);
@@ -83,6 +84,28 @@ RocksDatabase::~RocksDatabase() {
   for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
   // What was acknowledged is in the log; an error here is the trouble that we close it for.
   db_->Close().PermitUncheckedError();
+}
+
+rocksdb::Status RocksDatabase::sync_logs() {
+  rocksdb::FileSystem& files = *db_->GetFileSystem();
+  std::vector<std::string> names;
+  if (const auto s = files.GetChildren(folder_, {}, &names, nullptr); !s.ok()) return s;
+  std::erase_if(names, [](const std::string& name) { return !name.ends_with(".log"); });
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    std::unique_ptr<rocksdb::FSRandomRWFile> log;
+    const rocksdb::IOStatus opened = files.NewRandomRWFile(folder_ + "/" + name, {}, &log, nullptr);
+    // Removed meanwhile: what was in it is in tables.
+    if (opened.IsPathNotFound() || opened.IsNotFound()) continue;
+    if (!opened.ok()) return opened;
+    if (const auto s = log->Sync({}, nullptr); !s.ok()) return s;
+  }
+  if (names.empty() || names.back() == newest_synced_log_) return {};
+  std::unique_ptr<rocksdb::FSDirectory> directory;
+  if (const auto s = files.NewDirectory(folder_, {}, &directory, nullptr); !s.ok()) return s;
+  if (const auto s = directory->Fsync({}, nullptr); !s.ok()) return s;
+  newest_synced_log_ = names.back();
+  return {};
 }
 
 Result<std::optional<StoreHeader>> read_header(const RocksOptions& options) {

@@ -1,5 +1,6 @@
 #include "server/store/rocks_options.h"
 
+#include <rocksdb/listener.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
 
@@ -14,6 +15,16 @@ namespace {
 constexpr size_t kDeletionWindow = 4096;
 constexpr size_t kDeletionTrigger = 1024;
 constexpr double kDeletionRatio = 0.5;
+
+// After a write error we close, reopen and reload. RocksDB would rather wait for space and resume
+// on a thread of its own, behind our back and across our closing it.
+class NoResume final : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+};
 
 }  // namespace
 
@@ -31,9 +42,8 @@ rocksdb::DBOptions database_options(uint64_t memtable_bytes, uint32_t open_files
   // between them. Damage in the middle does not come this far: see log_check.h.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.track_and_verify_wals_in_manifest = true;
-  // After a write error we close, reopen and reload; a resume behind our back would bring back what
-  // callers were told is lost.
   options.max_bgerror_resume_count = 0;
+  options.listeners.push_back(std::make_shared<NoResume>());
   // Everything is in the log already.
   options.avoid_flush_during_shutdown = true;
   options.stats_dump_period_sec = 0;

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -64,6 +65,15 @@ class RocksDbStore::Implementation {
   tl::unexpected<Error> corrupt(const std::string& what) const {
     return tl::unexpected(error_of(rocksdb::Status::Corruption(what), rocks_.folder));
   }
+  // Nothing more is written to a database that failed: it may be torn in the middle.
+  tl::unexpected<Error> broken(const rocksdb::Status& status) {
+    is_broken_ = true;
+    return refuse(Reason::kStoreDegraded, error_of(status, rocks_.folder).message);
+  }
+  tl::unexpected<Error> refuse_broken() const {
+    return refuse(Reason::kStoreDegraded,
+                  "store " + rocks_.folder + " has to be reopened after trouble");
+  }
   Result<> put_header(const Meta& meta);
   Result<std::optional<std::string>> read_meta(std::string_view key);
   Result<> load_family(Family family, const Sink& sink,
@@ -73,11 +83,13 @@ class RocksDbStore::Implementation {
   const StateLock lock_;
   const RocksOptions rocks_;
   std::unique_ptr<RocksDatabase> database_;  // null while it could not be opened
+  std::atomic<bool> is_broken_ = true;       // flush() looks from its own thread
   Codec codec_;
   rocksdb::WriteBatch batch_;
 };
 
 Result<> RocksDbStore::Implementation::open() {
+  is_broken_ = true;
   database_.reset();
   const Result<size_t> logs = check_logs(rocks_.folder);
   if (!logs && logs.error().reason != Reason::kStoreCorrupt) return tl::unexpected(logs.error());
@@ -91,6 +103,7 @@ Result<> RocksDbStore::Implementation::open() {
   Result<std::unique_ptr<RocksDatabase>> opened = RocksDatabase::open(rocks_);
   if (!opened) return tl::unexpected(opened.error());
   database_ = *std::move(opened);
+  is_broken_ = false;
   return {};
 }
 
@@ -111,8 +124,7 @@ Result<> RocksDbStore::Implementation::put_header(const Meta& meta) {
 
 Result<> RocksDbStore::Implementation::commit(const std::vector<Mutation>& mutations, Time now,
                                               bool sync) {
-  if (!database_)
-    return refuse(Reason::kStoreDegraded, "store " + rocks_.folder + " is closed after trouble");
+  if (is_broken_) return refuse_broken();
   batch_.Clear();
   for (const Mutation& mutation : mutations) {
     if (const Meta* meta = std::get_if<Meta>(&mutation.value)) {
@@ -133,17 +145,14 @@ Result<> RocksDbStore::Implementation::commit(const std::vector<Mutation>& mutat
   write.sync = options_.durability == Durability::kSync ||
                (sync && options_.durability != Durability::kNone);
   const rocksdb::Status written = database_->db().Write(write, &batch_);
-  if (written.ok()) return {};
-  return refuse(Reason::kStoreDegraded, error_of(written, rocks_.folder).message);
+  return written.ok() ? Result<>{} : broken(written);
 }
 
 Result<> RocksDbStore::Implementation::flush() {
-  if (!database_)
-    return refuse(Reason::kStoreDegraded, "store " + rocks_.folder + " is closed after trouble");
+  if (is_broken_) return refuse_broken();
   if (options_.durability == Durability::kNone) return {};
-  const rocksdb::Status synced = database_->db().SyncWAL();
-  if (synced.ok()) return {};
-  return refuse(Reason::kStoreDegraded, error_of(synced, rocks_.folder).message);
+  const rocksdb::Status synced = database_->sync_logs();
+  return synced.ok() ? Result<>{} : broken(synced);
 }
 
 // ---- Reading
@@ -160,8 +169,7 @@ Result<std::optional<std::string>> RocksDbStore::Implementation::read_meta(std::
 
 Result<Store::Loaded> RocksDbStore::Implementation::load(
     const Sink& sink, const std::function<void(uint64_t)>& progress) {
-  if (!database_)
-    return refuse(Reason::kStoreDegraded, "store " + rocks_.folder + " is closed after trouble");
+  if (is_broken_) return refuse_broken();
   Loaded loaded;
   const auto header_bytes = read_meta(kHeaderKey);
   if (!header_bytes) return tl::unexpected(header_bytes.error());

@@ -35,7 +35,10 @@ class Server {
     config.tick_interval = milliseconds(1);
     config.flush_interval = milliseconds(1);
     config.reopen_interval = milliseconds(1);
-    auto store = RocksDbStore::open({directory_.path(), durability_, 64 << 10, 0, disk_});
+    auto store = RocksDbStore::open({.directory = directory_.path(),
+                                     .durability = durability_,
+                                     .memtable_bytes = 64 << 10,
+                                     .file_system = disk_});
     REQUIRE(store);
     sequencer_ = std::make_unique<Sequencer>(config, *std::move(store), clock_);
     REQUIRE(sequencer_->start({1, 1}, nullptr, {}));

@@ -53,7 +53,8 @@ TEST_CASE("kill -9 loses nothing that was acknowledged", "[store][durability]") 
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   testing::ChildProcess server([&] {
-    auto store = RocksDbStore::open({directory.path(), durability, 64 << 10});
+    auto store = RocksDbStore::open(
+        {.directory = directory.path(), .durability = durability, .memtable_bytes = 64 << 10});
     if (!store || !(*store)->commit({a_header()}, Time{1}, true)) _exit(1);
     for (uint64_t n = 1;; ++n) {
       if (!(*store)->commit(transition(n), Time{1}, false)) _exit(1);
@@ -71,7 +72,7 @@ TEST_CASE("kill -9 loses nothing that was acknowledged", "[store][durability]") 
   while (read_next()) continue;
   close(ends[0]);
 
-  auto store = RocksDbStore::open({directory.path()});
+  auto store = RocksDbStore::open({.directory = directory.path()});
   REQUIRE(store);
   const uint64_t found = whole_transitions(read_all(**store));
   CHECK(found >= acknowledged);
@@ -90,7 +91,10 @@ PowerCut cut_power(Durability durability) {
   const auto disk = std::make_shared<FaultFileSystem>();
   PowerCut result;
   {
-    auto store = RocksDbStore::open({directory.path(), durability, 64 << 10, 0, disk});
+    auto store = RocksDbStore::open({.directory = directory.path(),
+                                     .durability = durability,
+                                     .memtable_bytes = 64 << 10,
+                                     .file_system = disk});
     REQUIRE(store);
     REQUIRE((*store)->commit({a_header()}, Time{1}, true));
     for (uint64_t n = 1; n <= 300; ++n) {
@@ -100,7 +104,10 @@ PowerCut cut_power(Durability durability) {
     }
   }
   disk->power_cut();
-  auto store = RocksDbStore::open({directory.path(), durability, 64 << 10, 0, disk});
+  auto store = RocksDbStore::open({.directory = directory.path(),
+                                   .durability = durability,
+                                   .memtable_bytes = 64 << 10,
+                                   .file_system = disk});
   REQUIRE(store);
   result.found = whole_transitions(read_all(**store));
   return result;
@@ -124,7 +131,10 @@ TEST_CASE("interval: what was flushed survives a power cut", "[store][durability
   TemporaryDirectory directory;
   const auto disk = std::make_shared<FaultFileSystem>();
   {
-    auto store = RocksDbStore::open({directory.path(), Durability::kInterval, 1 << 20, 0, disk});
+    auto store = RocksDbStore::open({.directory = directory.path(),
+                                     .durability = Durability::kInterval,
+                                     .memtable_bytes = 1 << 20,
+                                     .file_system = disk});
     REQUIRE(store);
     REQUIRE((*store)->commit({a_header()}, Time{1}, false));
     for (uint64_t n = 1; n <= 10; ++n) REQUIRE((*store)->commit(transition(n), Time{1}, false));
@@ -132,7 +142,10 @@ TEST_CASE("interval: what was flushed survives a power cut", "[store][durability
     for (uint64_t n = 11; n <= 20; ++n) REQUIRE((*store)->commit(transition(n), Time{1}, false));
   }
   disk->power_cut();
-  auto store = RocksDbStore::open({directory.path(), Durability::kInterval, 1 << 20, 0, disk});
+  auto store = RocksDbStore::open({.directory = directory.path(),
+                                   .durability = Durability::kInterval,
+                                   .memtable_bytes = 1 << 20,
+                                   .file_system = disk});
   REQUIRE(store);
   CHECK(whole_transitions(read_all(**store)) == 10);
 }
@@ -142,7 +155,10 @@ TEST_CASE("how often a store fsyncs is what its durability says", "[store][durab
   const auto disk = std::make_shared<FaultFileSystem>();
   const auto syncs_of = [&](Durability durability, bool asked) {
     TemporaryDirectory place;
-    auto store = RocksDbStore::open({place.path(), durability, 1 << 20, 0, disk});
+    auto store = RocksDbStore::open({.directory = place.path(),
+                                     .durability = durability,
+                                     .memtable_bytes = 1 << 20,
+                                     .file_system = disk});
     REQUIRE(store);
     REQUIRE((*store)->commit({a_header()}, Time{1}, false));
     const uint64_t before = disk->syncs();

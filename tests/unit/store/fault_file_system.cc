@@ -44,6 +44,27 @@ class FaultFile final : public rocksdb::FSWritableFileOwnerWrapper {
   const std::string name_;
 };
 
+// A file that is only opened to be fsynced.
+class FaultSyncedFile final : public rocksdb::FSRandomRWFileOwnerWrapper {
+ public:
+  FaultSyncedFile(FaultFileSystem& system, std::string name,
+                  std::unique_ptr<rocksdb::FSRandomRWFile> target)
+      : FSRandomRWFileOwnerWrapper(std::move(target)), system_(system), name_(std::move(name)) {}
+
+  rocksdb::IOStatus Sync(const rocksdb::IOOptions& options,
+                         rocksdb::IODebugContext* debug) override {
+    if (!system_.may_sync(name_)) return rocksdb::IOStatus::IOError("input/output error in fsync");
+    const uint64_t bytes = std::filesystem::file_size(name_);
+    const rocksdb::IOStatus synced = FSRandomRWFileOwnerWrapper::Sync(options, debug);
+    if (synced.ok()) system_.note_synced(name_, bytes);
+    return synced;
+  }
+
+ private:
+  FaultFileSystem& system_;
+  const std::string name_;
+};
+
 bool FaultFileSystem::is_among(const std::string& name, Files files) {
   switch (files) {
     case Files::kNone:
@@ -118,6 +139,17 @@ rocksdb::IOStatus FaultFileSystem::NewWritableFile(const std::string& name,
   const std::lock_guard lock(mutex_);
   synced_bytes_[name] = 0;
   return made;
+}
+
+rocksdb::IOStatus FaultFileSystem::NewRandomRWFile(const std::string& name,
+                                                   const rocksdb::FileOptions& options,
+                                                   std::unique_ptr<rocksdb::FSRandomRWFile>* result,
+                                                   rocksdb::IODebugContext* debug) {
+  std::unique_ptr<rocksdb::FSRandomRWFile> target;
+  const rocksdb::IOStatus opened =
+      FileSystemWrapper::NewRandomRWFile(name, options, &target, debug);
+  if (opened.ok()) *result = std::make_unique<FaultSyncedFile>(*this, name, std::move(target));
+  return opened;
 }
 
 rocksdb::IOStatus FaultFileSystem::RenameFile(const std::string& from, const std::string& to,

@@ -32,6 +32,9 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* result,
                                     rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus NewRandomRWFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSRandomRWFile>* result,
+                                    rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to,
                                const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* debug) override;
@@ -40,6 +43,7 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
 
  private:
   friend class FaultFile;
+  friend class FaultSyncedFile;
   static bool is_among(const std::string& name, Files files);
 
   // How much of an append may be written; all of it means that it succeeds.

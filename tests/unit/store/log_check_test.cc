@@ -30,7 +30,7 @@ std::string only_log_of(const std::string& directory) {
 RealLog real_log(int commits) {
   testing::TemporaryDirectory directory;
   testing::RecordSamples samples(1);
-  auto store = RocksDbStore::open({directory.path()});
+  auto store = RocksDbStore::open({.directory = directory.path()});
   REQUIRE(store);
   RealLog log;
   for (int i = 0; i < commits; ++i) {

@@ -28,13 +28,15 @@ using testing::TemporaryDirectory;
 
 std::unique_ptr<RocksDbStore> opened(const std::string& directory,
                                      uint64_t memtable_bytes = 1 << 20) {
-  auto store = RocksDbStore::open({directory, Durability::kInterval, memtable_bytes});
+  auto store = RocksDbStore::open({.directory = directory,
+                                   .durability = Durability::kInterval,
+                                   .memtable_bytes = memtable_bytes});
   if (!store) FAIL(store.error().message);
   return *std::move(store);
 }
 
 Error refusal_of(const std::string& directory) {
-  const auto store = RocksDbStore::open({directory});
+  const auto store = RocksDbStore::open({.directory = directory});
   REQUIRE_FALSE(store);
   return store.error();
 }
@@ -91,7 +93,7 @@ TEST_CASE("a store whose server was killed can be opened at once", "[store][rock
   TemporaryDirectory directory;
   testing::Gate is_open;
   testing::ChildProcess server([&] {
-    auto store = RocksDbStore::open({directory.path()});
+    auto store = RocksDbStore::open({.directory = directory.path()});
     if (!store || !(*store)->commit({a_header()}, Time{5}, false)) _exit(1);
     is_open.open();
     pause();

@@ -28,7 +28,7 @@ class Place {
 
   std::unique_ptr<Store> open(Durability durability = Durability::kInterval) {
     if (kind_ == Kind::kMemory) return std::make_unique<MemoryStore>(disk_, durability);
-    auto store = RocksDbStore::open({directory_.path(), durability});
+    auto store = RocksDbStore::open({.directory = directory_.path(), .durability = durability});
     REQUIRE(store);
     return *std::move(store);
   }

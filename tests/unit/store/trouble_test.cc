@@ -22,8 +22,10 @@ using testing::TemporaryDirectory;
 class Rig {
  public:
   explicit Rig(uint64_t memtable_bytes = 64 << 10) {
-    auto opened =
-        RocksDbStore::open({directory_.path(), Durability::kInterval, memtable_bytes, 0, disk_});
+    auto opened = RocksDbStore::open({.directory = directory_.path(),
+                                      .durability = Durability::kInterval,
+                                      .memtable_bytes = memtable_bytes,
+                                      .file_system = disk_});
     REQUIRE(opened);
     store_ = *std::move(opened);
     REQUIRE(store_->commit({a_header()}, Time{1}, true));
