@@ -7,7 +7,7 @@ namespace {
 
 std::string check_client(const Client& client, const pool::Ledger& ledger, size_t operations_max) {
   const std::string name = "client " + to_text(client.session);
-  if (client.operations.size() > operations_max)
+  if (client.operations.size() > 2 * operations_max)  // stores and loads, and as many finishes
     return name + " has more operations than its window";
   for (const auto& [number, operation] : client.operations) {
     const bool is_answered = operation.reply.has_value();
@@ -66,7 +66,7 @@ std::string AgentState::check_invariants() const {
       if (!is_kept) return "a request was kept that ends with the Link";
     }
   }
-  if (requests.size() > options.requests_max + clients.size() * (limits.operations_max() + 4) +
+  if (requests.size() > options.requests_max + clients.size() * (2 * limits.operations_max() + 4) +
                             strangers.size() + orphans.size() + pools.size() +
                             pending_joins.size()) {
     return "more requests are on their way than the bounds allow";

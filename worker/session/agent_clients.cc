@@ -96,7 +96,10 @@ void AgentState::send_open_client(PendingJoin& join) {
 void AgentState::client_opened(const Request& request,
                                const Result<v1::OpenSessionResponse>& answer) {
   auto found = pending_joins.extract(request.join);
-  if (found.empty()) return;
+  if (found.empty()) {
+    if (answer) disown(SessionId(answer->session()));
+    return;
+  }
   const PendingJoin& join = found.mapped();
   if (!answer) {
     note(Note::Level::kWarning, "join_refused",
@@ -118,7 +121,8 @@ void AgentState::client_opened(const Request& request,
   client.life_names.push_back(join.life_name);
   if (is_new) client.low_water = answer->operation_low_water();
   if (const auto stranger = strangers.find(id); stranger != strangers.end()) {
-    client.life_names.push_back(stranger->second.life_name);  // it holds the old lock as well
+    for (const std::string& held : stranger->second.life_names)
+      client.life_names.push_back(held);  // it may hold the old locks as well
     strangers.erase(stranger);
   }
   if (join.stream_ended) {
@@ -126,6 +130,17 @@ void AgentState::client_opened(const Request& request,
     return;
   }
   welcome(client, join, *answer);
+}
+
+// A join that was sent again opens a second session when the first has ended meanwhile. Nobody was
+// told of it, so nobody holds anything under it.
+void AgentState::disown(SessionId id) {
+  if (find_client(id)) return;
+  Request wanted;
+  wanted.kind = RequestKind::kEndClient;
+  wanted.client = id;
+  wanted.message.mutable_close_session()->set_client_session(id.value());
+  keep(std::move(wanted));
 }
 
 void AgentState::welcome(Client& client, const PendingJoin& join,
@@ -159,7 +174,7 @@ void AgentState::welcome(Client& client, const PendingJoin& join,
   message.set_operation_low_water(used);
   actions.emplace_back(std::move(action));
   note(Note::Level::kInfo, "client_joined",
-       {{"session", std::to_string(client.session.value())},
+       {{"session", to_text(client.session)},
         {"engine", client.engine_id},
         {"pools", std::to_string(client.pools.size())}});
   repeat_requests_to(client);
@@ -259,7 +274,7 @@ OperationNumber AgentState::low_water_to_tell(const Client& client) const {
 void AgentState::leave(CallId call, Client& client) {
   client.leave_calls.push_back(call);
   const SessionId id = client.session;
-  note(Note::Level::kInfo, "client_left", {{"session", std::to_string(id.value())}});
+  note(Note::Level::kInfo, "client_left", {{"session", to_text(id)}});
   end_client(client, Ending::kLeft);
   Client* left = find_client(id);
   if (!left || stage == Stage::kAttached) return;
@@ -273,7 +288,7 @@ void AgentState::tell_rejoin(Client& client, const std::string& why) {
   if (!client.is_live()) return;
   client.rejoining = true;
   note(Note::Level::kWarning, "client_must_rejoin",
-       {{"session", std::to_string(client.session.value())}, {"reason", why}});
+       {{"session", to_text(client.session)}, {"reason", why}});
   v1::JoinResponse message;
   message.mutable_rejoin()->set_reason(why);
   push(client, std::move(message));
@@ -332,7 +347,7 @@ void AgentState::client_ended(SessionId id) {
     actions.emplace_back(EndJoin{client.join, rejoin_error("the session ended")});
   }
   note(Note::Level::kInfo, "client_ended",
-       {{"session", std::to_string(id.value())}, {"engine", client.engine_id}});
+       {{"session", to_text(id)}, {"engine", client.engine_id}});
 }
 
 void AgentState::push(const Client& client, v1::JoinResponse message) {

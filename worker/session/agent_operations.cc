@@ -28,7 +28,10 @@ Operation* AgentState::begin_operation(CallId call, Client& client, OperationNum
     }
     return nullptr;
   }
-  if (client.operations.size() >= limits.operations_max()) {
+  // A finish ends what was granted under a number of its own, so it always finds room: as at the
+  // server, a full window drains.
+  const size_t room = size_t{limits.operations_max()} * (kind == OperationKind::kFinish ? 2 : 1);
+  if (client.operations.size() >= room) {
     answer(call, refuse(Reason::kOperationWindowFull,
                         "this client has " + std::to_string(client.operations.size()) +
                             " operations above its low-water mark, the most that are kept"));

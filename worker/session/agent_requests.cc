@@ -57,7 +57,10 @@ void AgentState::resend_due() {
 void AgentState::link_received(const v1::LinkResponse& message) {
   if (message.correlation() == 0) return pushed(message);
   const auto found = requests.find(message.correlation());
-  if (found == requests.end()) return;  // answered before, or given up
+  if (found == requests.end()) {  // answered before, or given up
+    if (message.has_open_client()) disown(SessionId(message.open_client().session()));
+    return;
+  }
   const bool is_error = message.body_case() == v1::LinkResponse::kError;
   // Requests and their answers have the same field numbers.
   if (!is_error && static_cast<int>(message.body_case()) !=
@@ -67,13 +70,15 @@ void AgentState::link_received(const v1::LinkResponse& message) {
   if (is_error) {
     const Error error = error_from_wire(message.error());
     if (judge(error) == Refusal::kStale) return detach(error);
-    Request request = std::move(found->second);
-    requests.erase(found);
-    return refused(message.correlation(), std::move(request), error);
   }
-  const Request request = std::move(found->second);
+  Request request = std::move(found->second);
   requests.erase(found);
-  answered(request, message);
+  // Whatever came of it, it may have been the last thing that the client's end waits for.
+  if (request.client.valid()) owing.insert(request.client);
+  if (is_error)
+    refused(message.correlation(), std::move(request), error_from_wire(message.error()));
+  else
+    answered(request, message);
 }
 
 void AgentState::answered(const Request& request, const v1::LinkResponse& message) {
@@ -110,8 +115,7 @@ void AgentState::answered(const Request& request, const v1::LinkResponse& messag
     case RequestKind::kReleaseOrphan:
       orphans.erase(request.orphan);
       orphans_sent.erase(request.orphan);
-      return note(Note::Level::kInfo, "orphan_released",
-                  {{"pool", std::to_string(request.orphan.value())}});
+      return note(Note::Level::kInfo, "orphan_released", {{"pool", to_text(request.orphan)}});
     case RequestKind::kRegisterPool:
       return pool_registered(request, message.register_pool());
     case RequestKind::kResolve:
@@ -158,7 +162,7 @@ void AgentState::refused(uint64_t correlation, Request request, const Error& err
   // it back already.
   if (refusal == Refusal::kAgain) return put_back(correlation, std::move(request));
   note(Note::Level::kWarning, "give_back_refused",
-       {{"session", std::to_string(request.client.value())},
+       {{"session", to_text(request.client)},
         {"reason", std::string(name_of(error.reason))},
         {"message", error.message}});
   v1::LinkResponse nothing;

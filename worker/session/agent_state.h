@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/text.h"
 #include "worker/session/agent.h"
 #include "worker/session/agent_records.h"
 #include "worker/session/backoff.h"
@@ -91,6 +92,7 @@ struct AgentState {
   void send_open_client(PendingJoin& join);
   void send_pending_joins();
   void client_opened(const Request& request, const Result<v1::OpenSessionResponse>& answer);
+  void disown(SessionId id);
   void welcome(Client& client, const PendingJoin& join, const v1::OpenSessionResponse& answer);
   void repeat_requests_to(Client& client);
   std::vector<size_t> claim_pools(const std::string& engine_id);

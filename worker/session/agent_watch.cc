@@ -45,7 +45,7 @@ void AgentState::life_tested(const std::string& life_name, Agent::Life life) {
     Client& client = clients.at(id);
     if (client.ending != Ending::kNo) continue;
     note(Note::Level::kWarning, "client_dead",
-         {{"session", std::to_string(id.value())},
+         {{"session", to_text(id)},
           {"engine", client.engine_id},
           {"spans", std::to_string(ledger.spans_of(id).writers + ledger.spans_of(id).readers)}});
     end_client(client, Ending::kDead);
@@ -72,7 +72,7 @@ void AgentState::say_strangers_dead() {
     if (!stranger.is_dead || stranger.end_sent) continue;
     stranger.end_sent = true;
     note(Note::Level::kWarning, "client_dead",
-         {{"session", std::to_string(id.value())}, {"engine", stranger.engine_id}});
+         {{"session", to_text(id)}, {"engine", stranger.engine_id}});
     Request wanted;
     wanted.kind = RequestKind::kEndClient;
     wanted.client = id;
