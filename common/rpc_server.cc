@@ -1,13 +1,9 @@
 #include "common/rpc_server.h"
 
 #include <grpcpp/security/server_credentials.h>
-#include <sys/stat.h>
 
-#include <deque>
-
-#include "common/os_error.h"
+#include "common/rpc_channel.h"
 #include "common/rpc_settings.h"
-#include "common/text.h"
 #include "common/unix_socket.h"
 
 namespace berth {
@@ -24,53 +20,47 @@ void apply_settings(grpc::ServerBuilder& builder) {
   set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   set(GRPC_ARG_MAX_METADATA_SIZE, kRpcMetadataBytesMax);
   set(GRPC_ARG_MAX_CONCURRENT_STREAMS, kRpcStreamsPerConnectionMax);
-  // By default two servers can share a port, and each would get some of the calls.
-  set(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(kRpcMessageBytesMax);
   builder.SetMaxSendMessageSize(kRpcMessageBytesMax);
 }
 
-// gRPC would unlink a unix socket without asking whether somebody serves it.
-Result<> check_listener(const RpcListener& listener) {
+// A socket file that nobody serves is replaced, one that somebody serves is not.
+Result<RpcSockets> listen(const RpcListener& listener) {
   if (const auto allowed = check_exposure(listener.name, listener.address, listener.exposure);
       !allowed)
-    return allowed;
-  if (listener.address.kind == AddressKind::kTcp) return {};
-  return replace_stale_socket(listener.address.path);
-}
-
-std::string texts_of(const std::vector<RpcListener>& listeners) {
-  std::string text;
-  for (const RpcListener& listener : listeners) {
-    if (!text.empty()) text += ", ";
-    text += listener.address.text();
-  }
-  return text;
+    return tl::unexpected(allowed.error());
+  if (listener.address.kind == AddressKind::kUnix)
+    if (const auto free = replace_stale_socket(listener.address.path); !free)
+      return tl::unexpected(free.error());
+  return listen_rpc(listener.address, listener.socket_mode);
 }
 
 }  // namespace
 
+void RpcServer::shut_down(Duration within) {
+  acceptor.reset();
+  server->Shutdown(deadline_in(within));
+}
+
 Result<RpcServer> start_rpc_server(grpc::ServerBuilder& builder,
-                                   const std::vector<RpcListener>& listeners) {
+                                   const std::vector<RpcListener>& listeners,
+                                   std::function<void()> on_refused) {
+  using Builder = grpc::ServerBuilder::experimental_type;
   apply_settings(builder);
-  std::deque<int> ports;  // gRPC writes into them at the start
+  std::vector<RpcSockets> sockets;
+  RpcServer started;
   for (const RpcListener& listener : listeners) {
-    if (const auto checked = check_listener(listener); !checked)
-      return tl::unexpected(checked.error());
-    builder.AddListeningPort(listener.address.text(), grpc::InsecureServerCredentials(),
-                             &ports.emplace_back(0));
+    auto listening = listen(listener);
+    if (!listening) return tl::unexpected(listening.error());
+    started.addresses.push_back(listening->address);
+    sockets.push_back(std::move(*listening));
   }
-  RpcServer started{builder.BuildAndStart(), {}};
-  if (!started.server)
-    return refuse(Reason::kIoError, "cannot listen at " + texts_of(listeners) +
-                                        ": an address is in use, not ours, or not permitted");
-  for (size_t i = 0; i < listeners.size(); ++i) {
-    Address& address = started.addresses.emplace_back(listeners[i].address);
-    if (address.kind == AddressKind::kTcp) address.port = static_cast<uint16_t>(ports[i]);
-    if (address.kind == AddressKind::kUnix &&
-        chmod(address.path.c_str(), listeners[i].socket_mode) != 0)
-      return refuse_os("set the permissions of " + quote(address.path));
-  }
+  auto intake = builder.experimental().AddExternalConnectionAcceptor(
+      Builder::ExternalConnectionType::FROM_FD, grpc::InsecureServerCredentials());
+  started.server = builder.BuildAndStart();
+  if (!started.server) return refuse(Reason::kInternal, "gRPC refused to start the server");
+  started.acceptor =
+      std::make_unique<RpcAcceptor>(std::move(sockets), std::move(intake), std::move(on_refused));
   return started;
 }
 

@@ -130,7 +130,7 @@ class RunningWorker {
     listener.address.path = config_.socket;
     auto server = start_rpc_server(builder, {listener});
     if (!server) return tl::unexpected(server.error());
-    server_ = std::move(server->server);
+    server_ = std::move(*server);
     return start_http();
   }
 
@@ -170,7 +170,7 @@ class RunningWorker {
   void stop() {
     http_.reset();
     service_.close();
-    if (server_) server_->Shutdown(deadline_in(kShutdownWithin));
+    if (server_.server) server_.shut_down(kShutdownWithin);
     link_.stop();
     descriptors_.reset();
   }
@@ -231,7 +231,7 @@ class RunningWorker {
   EngineService service_;
   LinkClient link_;
   std::unique_ptr<DescriptorServer> descriptors_;
-  std::unique_ptr<grpc::Server> server_;
+  RpcServer server_;
   MetricsRegistry metrics_;
   std::unique_ptr<HttpServer> http_;
 };

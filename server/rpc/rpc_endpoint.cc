@@ -7,7 +7,6 @@
 
 #include "common/log.h"
 #include "common/random.h"
-#include "common/rpc_channel.h"
 
 namespace berth::rpc {
 
@@ -17,6 +16,9 @@ RpcEndpoint::RpcEndpoint(const RpcConfig& config, Sequencer& sequencer, ServerHe
       streams_(config.streams_max),
       metrics_(registry, clock),
       items_(registry),
+      connections_refused_(
+          registry.counter({"berth_connections_refused_total",
+                            "Connections turned away because too few descriptors were left."})),
       backend_{config, sequencer, links_, streams_, metrics_, items_, clock, random_id128},
       directory_service_(backend_),
       admin_service_(backend_, health, std::move(facts)) {}
@@ -32,7 +34,7 @@ Result<> RpcEndpoint::start(const std::vector<RpcListener>& listeners) {
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
   interceptors.push_back(metrics_.interceptor_factory());
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
-  auto started = start_rpc_server(builder, listeners);
+  auto started = start_rpc_server(builder, listeners, [this] { connections_refused_.add(); });
   if (!started) return tl::unexpected(started.error());
   server_ = std::move(*started);
   health_.announce_by(server_.server->GetHealthCheckService());
@@ -44,7 +46,7 @@ void RpcEndpoint::stop(Duration within) {
   health_.set_stopping();
   streams_.end_all({Reason::kUnavailable, "the server is stopping"});
   // A peer that does not read cannot hold the stop: its calls are cancelled at the deadline.
-  server_.server->Shutdown(deadline_in(within));
+  server_.shut_down(within);
   server_.server->Wait();
   health_.announce_by(nullptr);
   server_.server.reset();

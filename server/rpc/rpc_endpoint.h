@@ -49,6 +49,7 @@ class RpcEndpoint final : public SequencerListener {
   StreamTable streams_;
   CallMetrics metrics_;
   ItemMetrics items_;
+  Counter& connections_refused_;
   Backend backend_;
   DirectoryService directory_service_;
   AdminService admin_service_;

@@ -1,11 +1,17 @@
 // Real gRPC servers and channels with our settings.
 #include "common/rpc_server.h"
 
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 #include "berth/v1/directory.grpc.pb.h"
 #include "common/rpc_channel.h"
@@ -116,6 +122,44 @@ TEST_CASE("a file in the place of a unix socket is left alone", "[common][rpc]")
   CHECK(std::filesystem::file_size(path) == 4);
 }
 
+TEST_CASE("connections beyond the descriptors are turned away, and let in when some have left",
+          "[common][rpc][FC-28]") {
+  // A low limit of this process for as long as the test lasts.
+  struct LowLimit {
+    LowLimit() {
+      REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+      const rlimit low{200, before.rlim_max};
+      REQUIRE(setrlimit(RLIMIT_NOFILE, &low) == 0);
+    }
+    ~LowLimit() { setrlimit(RLIMIT_NOFILE, &before); }
+    rlimit before{};
+  };
+  Rig rig;
+  std::atomic<int> refused{0};
+  {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&rig.service);
+    auto started = start_rpc_server(builder, {on_any_port()}, [&] { ++refused; });
+    REQUIRE(started.has_value());
+    rig.running = std::move(*started);
+  }
+  // This end of the connections is made before the limit is: both are in one process.
+  std::vector<UniqueFd> crowd;
+  for (int i = 0; i < 150; ++i) crowd.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  {
+    const LowLimit limit;
+    sockaddr_in server{};
+    server.sin_family = AF_INET;
+    server.sin_port = htons(rig.address().port);
+    server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (const UniqueFd& peer : crowd)
+      REQUIRE(connect(peer.get(), reinterpret_cast<sockaddr*>(&server), sizeof server) == 0);
+    while (refused == 0) std::this_thread::yield();
+  }
+  crowd.clear();
+  CHECK(error_from_status(probe(rig.address(), "")).reason == Reason::kReattaching);
+}
+
 TEST_CASE("plain TCP beyond this host is refused on both sides unless asked for", "[common][rpc]") {
   const Address open = parse_address("grpc.listen", "0.0.0.0:0").value();
   Rig rig;
@@ -140,7 +184,7 @@ TEST_CASE("a server that is not there is unavailable, a method it lacks is unsup
   v1::ReserveResponse response;
   CHECK(error_from_status(stub->Reserve(&context, v1::ReserveRequest(), &response)).reason ==
         Reason::kUnsupportedVersion);
-  rig.running.server->Shutdown(deadline_in(seconds(0)));
+  rig.running.shut_down(seconds(0));
   rig.running.server.reset();
   CHECK(error_from_status(probe(address, "")).reason == Reason::kUnavailable);
 }

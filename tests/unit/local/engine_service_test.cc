@@ -65,7 +65,7 @@ class LocalRig {
     RpcListener listener;
     listener.name = "socket";
     listener.address = {AddressKind::kUnix, {}, 0, socket()};
-    server_ = std::move(start_rpc_server(builder, {listener})->server);
+    server_ = std::move(*start_rpc_server(builder, {listener}));
     ticker_ = std::thread([this] {
       for (Time now{1000}; !is_over_; now = now + milliseconds(1)) {
         host_.tick(now);
@@ -75,7 +75,7 @@ class LocalRig {
   }
   ~LocalRig() {
     service_->close();
-    server_->Shutdown(deadline_in(seconds(5)));
+    server_.shut_down(seconds(5));
     is_over_ = true;
     ticker_.join();
     descriptors_.reset();
@@ -135,7 +135,7 @@ class LocalRig {
  private:
   std::optional<EngineService> service_;
   std::unique_ptr<DescriptorServer> descriptors_;
-  std::unique_ptr<grpc::Server> server_;
+  RpcServer server_;
   std::atomic<bool> is_over_{false};
   std::thread ticker_;
 };
