@@ -237,6 +237,10 @@ Result<Decision> Sequencer::load_and_restart(Directory& fresh,
     return refuse(Reason::kStoreCorrupt,
                   "the store reads back as a directory that cannot be: " + broken);
 
+  if (loaded->moved)
+    log::warning("state_directory_copied",
+                 {{"new_store", fresh_store_id_},
+                  {"why", "a copy or a restored backup: it becomes another store"}});
   logical_clock_ = LogicalClock(std::max(logical_clock_.now(), loaded->now), config_.max_step);
   advance_time();
   const Command restart = Restart{fresh_store_id_, loaded->moved};
