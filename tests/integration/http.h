@@ -1,4 +1,5 @@
-// A plain HTTP client for the tests: one GET, and /metrics as numbers by series.
+// A plain HTTP client for the tests: one GET, and /metrics as numbers by series. Blocks until the
+// server closes the connection.
 #pragma once
 
 #include <cstdint>

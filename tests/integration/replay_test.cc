@@ -104,7 +104,8 @@ TEST_CASE("the recorded conversation hits 105710 of its 288500 blocks", "[integr
   check_recorded("conversation_trace.jsonl", 105710, 288500);
 }
 
-TEST_CASE("the recorded synthetic trace hits 77953 of its 121877 blocks", "[integration][.torture]") {
+TEST_CASE("the recorded synthetic trace hits 77953 of its 121877 blocks",
+          "[integration][.torture]") {
   check_recorded("synthetic_trace.jsonl", 77953, 121877);
 }
 

@@ -77,15 +77,6 @@ TEST_CASE("a release is answered at once and said until the server has heard it"
   CHECK(rig.count_sent(v1::LinkRequest::kRelease) == 0);
 }
 
-TEST_CASE("a handle of an earlier worker process is given back to the server", "[session][load]") {
-  AgentRig rig;
-  rig.attach();
-  const Engine resumed = rig.join("e0");
-  CHECK(rig.reply<v1::WorkerReleaseResponse>(rig.release(resumed, 1777)).released() ==
-        std::string(1, '\0'));
-  CHECK(rig.take_sent(v1::LinkRequest::kRelease).release().leases(0) == 1777);
-}
-
 TEST_CASE("a handle of the predecessor is passed on, for the server to end", "[session][load]") {
   AgentRig rig;
   rig.attach();
