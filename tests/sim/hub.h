@@ -1,0 +1,23 @@
+// What every inhabitant of the simulated world is given: the world's clock, chance and judge, and
+// whom it can reach. All of it belongs to the World and outlives them.
+#pragma once
+
+#include "tests/sim/life_locks.h"
+#include "tests/sim/planted.h"
+#include "tests/sim/server.h"
+#include "tests/sim/witness.h"
+
+namespace berth::sim {
+
+struct Hub {
+  Schedule& schedule;
+  Random& random;
+  const Weather& weather;
+  Judge& judge;
+  LifeLocks& locks;
+  Witness& witness;
+  Server& server;
+  Plant plant = Plant::kNone;
+};
+
+}  // namespace berth::sim

@@ -1,0 +1,84 @@
+// One simulated berth-worker: the real agent over the real ledger, with simulated memory, and a
+// shell that carries out the agent's actions as worker/session's real one does.
+//
+// Its name and host outlive its process. A new process has new memory; the old memory lives on as
+// long as an engine maps it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/sim/hub.h"
+#include "tests/sim/pages.h"
+#include "worker/session/agent.h"
+
+namespace berth::sim {
+
+class Engine;
+
+class Worker {
+ public:
+  using Answered = std::function<void(const Result<worker::Reply>&)>;
+  using Input = std::function<void(worker::Agent&, Time)>;
+
+  Worker(Hub& hub, size_t index, std::string node);
+  ~Worker();
+
+  void start(BootId boot);
+  void kill();
+  void stand_still();
+  void go_on();
+  bool is_running() const { return process_ != nullptr; }
+  bool is_standing_still() const;
+  // The network takes its connections down.
+  enum class Cut : uint8_t { kBothWays, kFromServer, kLate };
+  void cut(Cut how);
+
+  const std::string& node() const { return node_; }
+  ProcessKey process_key() const;
+  const worker::Agent* agent() const;
+  const pool::Ledger* ledger() const;
+
+  // ---- Engines; what they say arrives unless the process is gone ----
+  using Call = std::function<void(worker::Agent&, worker::CallId, Time)>;
+  void call(Call make, Answered answered);
+  worker::JoinId join(Engine& engine, const v1::JoinHello& hello);
+  void join_stream_ended(worker::JoinId join);
+  void poison(worker::JoinId join, OperationNumber operation);
+  void suspect(SessionId client);
+
+  // ---- The server ----
+  void reattach_received(const std::shared_ptr<Stream>& stream,
+                         const v1::ReattachResponse& message);
+  void link_received(const std::shared_ptr<Stream>& stream, const v1::LinkResponse& message);
+
+ private:
+  struct Process;
+
+  void input(Input what);
+  void tick_later();
+  void perform_all();
+  void perform(worker::Action& action);
+  void open_session(const worker::CallOpenSession& call);
+  std::shared_ptr<Stream> make_stream(worker::ConnectionId connection);
+  void welcome(worker::Welcome& action);
+  void end_join(const worker::EndJoin& action);
+  void cut_both(Stream& stream);
+  void break_late(Stream& stream);
+  void test_life(const std::string& life_name);
+  void judge_note(const worker::Note& note);
+  void plant_reuse();
+  bool lives(uint64_t number) const;
+
+  Hub& hub_;
+  const size_t index_;
+  const std::string node_;
+  uint64_t processes_ = 0;
+  uint64_t life_names_ = 0;
+  std::unique_ptr<Process> process_;
+};
+
+}  // namespace berth::sim
