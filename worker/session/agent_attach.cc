@@ -71,7 +71,7 @@ void AgentState::session_opened(const Result<v1::OpenSessionResponse>& answer) {
   incarnation = answer->incarnation();
   take_terms(*answer);
   note(Note::Level::kInfo, "session_opened",
-       {{"session", std::to_string(session.value())},
+       {{"session", to_text(session)},
         {"store", std::to_string(epoch_seen)},
         {"predecessor_clients", std::to_string(answer->predecessor_clients_size())},
         {"orphan_pools", std::to_string(answer->orphan_pools_size())}});
@@ -216,7 +216,7 @@ void AgentState::verdicts_received(const v1::LedgerVerdicts& verdicts) {
         break;
       case pool::VerdictCode::kNonsense:
         note(Note::Level::kWarning, "verdict_refused",
-             {{"replica", std::to_string(replicas[i].value())},
+             {{"replica", to_text(replicas[i])},
               {"verdict", std::to_string(static_cast<int>(verdict))}});
         break;
       default:
@@ -236,7 +236,7 @@ void AgentState::reattach_done(const v1::ReattachDone& done) {
   lease_order.clear();
   finish_doubtful_commits();
   note(Note::Level::kInfo, "reattached",
-       {{"session", std::to_string(session.value())},
+       {{"session", to_text(session)},
         {"incarnation", std::to_string(incarnation)},
         {"replicas", std::to_string(ledger.entry_count())},
         {"dropped", std::to_string(done.dropped())}});
@@ -261,7 +261,7 @@ void AgentState::link_welcomed(const v1::LinkWelcome& welcome) {
     owing.insert(id);
   }
   push_server_state();
-  note(Note::Level::kInfo, "attached", {{"session", std::to_string(session.value())}});
+  note(Note::Level::kInfo, "attached", {{"session", to_text(session)}});
 }
 
 void AgentState::detach(const Error& error) {
@@ -431,7 +431,7 @@ void AgentState::pool_registered(const Request& request,
   const bool is_late = std::exchange(slot.was_tried, true);
   slot.id = id;
   note(Note::Level::kInfo, "pool_registered",
-       {{"pool", std::to_string(id.value())},
+       {{"pool", to_text(id)},
         {"name", slot.spec.name()},
         {"bytes", std::to_string(slot.spec.capacity_bytes())}});
   // Who joined before cannot reach it, and the server does not know that.

@@ -133,7 +133,7 @@ uint32_t AgentState::open_chunks(const Client& client, OperationNumber number,
   for (size_t i = 0; i < codes->size(); ++i) {
     if ((*codes)[i] == pool::SpanCode::kOpen) continue;
     note(Note::Level::kWarning, "location_mismatch",
-         {{"replica", std::to_string(wanted[i].replica.value())},
+         {{"replica", to_text(wanted[i].replica)},
           {"offset", std::to_string(wanted[i].offset)},
           {"pool", std::to_string(response.pools(static_cast<int>(i)))},
           {"lease", std::to_string(response.lease())},

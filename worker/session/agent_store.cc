@@ -105,8 +105,8 @@ void AgentState::reserved(Client& client, OperationNumber number, const v1::Rese
     if (allocation.code != pool::AllocateCode::kDuplicate) client.aborting.insert(replica);
     if (allocation.code != pool::AllocateCode::kNoHole) {
       note(Note::Level::kWarning, "grant_refused",
-           {{"replica", std::to_string(replica.value())},
-            {"pool", std::to_string(pool.value())},
+           {{"replica", to_text(replica)},
+            {"pool", to_text(pool)},
             {"reason", std::string(name_of(allocation.code))}});
     }
   }
