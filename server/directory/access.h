@@ -1,4 +1,5 @@
-// Who can reach a pool's bytes: the one place that knows what a scope means.
+// Who can reach a pool's bytes: the one place that knows what a scope means. Probe, acquire and
+// reserve all ask here, so that what is stored for somebody is also what that somebody can read.
 #pragma once
 
 #include <string>
