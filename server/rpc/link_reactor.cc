@@ -41,8 +41,14 @@ void LinkReactor::read_next() {
   if (!has_ended_) StartRead(&request_);
 }
 
+bool LinkReactor::has_ended() {
+  const std::lock_guard lock(mutex_);
+  return has_ended_;
+}
+
 void LinkReactor::OnReadDone(bool ok) {
   if (!ok) return finish(grpc::Status::OK);
+  if (has_ended()) return;
   if (is_introduced_)
     take(request_);
   else
@@ -268,6 +274,10 @@ void LinkReactor::link_down() {
 
 void LinkReactor::OnCancel() { finish(grpc::Status::CANCELLED); }
 
-void LinkReactor::OnDone() { self_.reset(); }
+void LinkReactor::OnDone() {
+  // Whoever finished the call, on whatever thread, has let go of it.
+  { const std::lock_guard lock(mutex_); }
+  self_.reset();
+}
 
 }  // namespace berth::rpc

@@ -53,6 +53,7 @@ class LinkReactor final : public grpc::ServerBidiReactor<v1::LinkRequest, v1::Li
     int64_t started_nanos = 0;
   };
 
+  bool has_ended();
   void read_next();
   void introduce(const v1::LinkRequest& first);
   void welcome();

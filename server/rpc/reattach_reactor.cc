@@ -22,9 +22,15 @@ void ReattachReactor::read_next() {
   if (!has_ended_) StartRead(&request_);
 }
 
+bool ReattachReactor::has_ended() {
+  const std::lock_guard lock(mutex_);
+  return has_ended_;
+}
+
 void ReattachReactor::OnReadDone(bool ok) {
   // The worker starts again from the beginning; until then the session stays detached.
   if (!ok) return finish(grpc::Status::OK);
+  if (has_ended()) return;
   Result<Command> command = next_command();
   if (!command) return end(command.error());
   submit(std::move(*command));
@@ -128,6 +134,10 @@ void ReattachReactor::finish(const grpc::Status& status) {
 
 void ReattachReactor::OnCancel() { finish(grpc::Status::CANCELLED); }
 
-void ReattachReactor::OnDone() { self_.reset(); }
+void ReattachReactor::OnDone() {
+  // Whoever finished the call, on whatever thread, has let go of it.
+  { const std::lock_guard lock(mutex_); }
+  self_.reset();
+}
 
 }  // namespace berth::rpc

@@ -37,6 +37,7 @@ class ReattachReactor final
   void OnDone() override;
 
  private:
+  bool has_ended();
   void read_next();
   Result<Command> next_command();
   Result<Command> begin();

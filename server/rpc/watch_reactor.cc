@@ -124,6 +124,10 @@ void WatchReactor::finish(const grpc::Status& status) {
 
 void WatchReactor::OnCancel() { finish(grpc::Status::CANCELLED); }
 
-void WatchReactor::OnDone() { self_.reset(); }
+void WatchReactor::OnDone() {
+  // Whoever finished the call, on whatever thread, has let go of it.
+  { const std::lock_guard lock(mutex_); }
+  self_.reset();
+}
 
 }  // namespace berth::rpc
