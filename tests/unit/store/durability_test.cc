@@ -1,18 +1,17 @@
 // What survives a killed process and a power cut.
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "server/store/memory_store.h"
 #include "server/store/rocksdb_store.h"
-#include "tests/unit/common/child_process.h"
 #include "tests/unit/common/temporary_directory.h"
 #include "tests/unit/store/fault_file_system.h"
-#include "tests/unit/store/record_samples.h"
+#include "tests/unit/store/store_process.h"
 #include "tests/unit/store/stored.h"
+#include "tests/unit/store/transitions.h"
 
 namespace berth {
 namespace {
@@ -20,57 +19,24 @@ namespace {
 using testing::a_header;
 using testing::FaultFileSystem;
 using testing::read_all;
-using testing::Stored;
+using testing::StoreProcess;
 using testing::TemporaryDirectory;
-
-// Commit number `n`: three records that belong together.
-std::vector<Mutation> transition(uint64_t n) {
-  testing::RecordSamples samples(n);
-  Replica replica = samples.a_replica();
-  replica.id = ReplicaId(n);
-  Lease lease = samples.a_lease();
-  lease.id = LeaseId(n);
-  Job job = samples.a_job();
-  job.id = JobId(n);
-  return {put_of(replica), put_of(lease), put_of(job)};
-}
-
-// The number of transitions that are there, each whole, from the first one on.
-uint64_t whole_transitions(const Stored& stored) {
-  uint64_t count = 0;
-  while (stored.find(RecordTraits<Replica>::key(ReplicaId(count + 1)))) ++count;
-  CHECK(stored.loaded.records == 3 * count);
-  if (count > 0) {
-    CHECK(stored.find(RecordTraits<Lease>::key(LeaseId(count))));
-    CHECK(stored.find(RecordTraits<Job>::key(JobId(count))));
-  }
-  return count;
-}
+using testing::transition;
+using testing::whole_transitions;
 
 TEST_CASE("kill -9 loses nothing that was acknowledged", "[store][durability]") {
   const auto durability = GENERATE(Durability::kSync, Durability::kInterval, Durability::kNone);
   TemporaryDirectory directory;
-  int ends[2];
-  REQUIRE(pipe(ends) == 0);
-  testing::ChildProcess server([&] {
-    auto store = RocksDbStore::open(
-        {.directory = directory.path(), .durability = durability, .memtable_bytes = 64 << 10});
-    if (!store || !(*store)->commit({a_header()}, Time{1}, true)) _exit(1);
-    for (uint64_t n = 1;; ++n) {
-      if (!(*store)->commit(transition(n), Time{1}, false)) _exit(1);
-      if (write(ends[1], &n, sizeof n) != sizeof n) _exit(1);
-    }
-  });
-  close(ends[1]);
+  StoreProcess server(directory.path(), durability);
   // Killed in the middle of its work, then read to the last acknowledgement that left it.
   uint64_t acknowledged = 0;
-  const auto read_next = [&] {
-    return read(ends[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged;
-  };
-  while (acknowledged < 400) REQUIRE(read_next());
+  while (acknowledged < 400) {
+    const std::optional<uint64_t> next = server.next_acknowledged();
+    REQUIRE(next);
+    acknowledged = *next;
+  }
   server.kill_hard();
-  while (read_next()) continue;
-  close(ends[0]);
+  while (const std::optional<uint64_t> next = server.next_acknowledged()) acknowledged = *next;
 
   auto store = RocksDbStore::open({.directory = directory.path()});
   REQUIRE(store);
