@@ -170,7 +170,7 @@ TEST_CASE("a command line that makes no sense exits with 2 and sends nothing", "
   CHECK(server.admin.seen.empty());
 }
 
-TEST_CASE("--server goes before BERTH_SERVER, wherever it stands", "[ctl][exit]") {
+TEST_CASE("the option --server goes before BERTH_SERVER, wherever it stands", "[ctl][exit]") {
   FakeServer server;
   const std::string absent = "unix:/nonexistent/berthd.sock";
   CHECK(run_berthctl({"jobs"}, {.berth_server = server.address()}).exit_code == 0);
