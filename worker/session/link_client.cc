@@ -38,6 +38,14 @@ void LinkClient::end_call() {
   idle_.notify_all();
 }
 
+template <class Call>
+std::shared_ptr<Call> LinkClient::counted(std::unique_ptr<Call> call) {
+  return {call.release(), [this](Call* done) {
+            std::unique_ptr<Call>(done).reset();
+            end_call();
+          }};
+}
+
 v1::Directory::Stub* LinkClient::stub_of(ConnectionId connection) {
   ConnectionId earlier;
   {
@@ -68,13 +76,14 @@ void LinkClient::failed(ConnectionId connection, const Error& error) {
 void LinkClient::perform(CallOpenSession& action) {
   v1::Directory::Stub* stub = stub_of(action.connection);
   if (!stub || !begin_call()) return;
-  auto call = std::make_shared<OpenCall>();
+  auto call = counted(std::make_unique<OpenCall>());
   call->request = std::move(action.request);
   set_deadline(call->context, kOpenSessionWithin);
   bool is_stopped = false;
+  auto present = call;  // then the earlier one, which goes when the lock is free again
   {
     const std::lock_guard lock(mutex_);
-    open_call_ = call;
+    open_call_.swap(present);
     is_stopped = is_stopped_;
   }
   if (is_stopped) call->context.TryCancel();  // stop() has looked already, and waits
@@ -84,7 +93,6 @@ void LinkClient::perform(CallOpenSession& action) {
         Result<v1::OpenSessionResponse> answer = std::move(call->response);
         if (!status.ok()) answer = tl::unexpected(error_from_status(status));
         host_.feed([&](Agent& agent, Time now) { agent.session_opened(connection, answer, now); });
-        end_call();
       });
 }
 
@@ -92,7 +100,7 @@ void LinkClient::perform(OpenReattach& action) {
   v1::Directory::Stub* stub = stub_of(action.connection);
   if (!stub || !begin_call()) return;
   const ConnectionId connection = action.connection;
-  auto stream = std::make_shared<ReattachStream>(
+  auto stream = counted(std::make_unique<ReattachStream>(
       [this, connection](const v1::ReattachResponse& message) {
         host_.feed(
             [&](Agent& agent, Time now) { agent.reattach_received(connection, message, now); });
@@ -100,13 +108,13 @@ void LinkClient::perform(OpenReattach& action) {
       [this, connection](const Error& error) {
         // Its regular end comes after `done`, when the agent no longer listens to it.
         host_.feed([&](Agent& agent, Time now) { agent.reattach_ended(connection, error, now); });
-        end_call();
-      });
+      }));
   stub->async()->Reattach(&stream->context(), stream.get());
   bool is_stopped = false;
+  auto present = stream;  // then the earlier one, which goes when the lock is free again
   {
     const std::lock_guard lock(mutex_);
-    reattach_ = stream;
+    reattach_.swap(present);
     is_stopped = is_stopped_;
   }
   stream->start(stream);
@@ -135,19 +143,17 @@ void LinkClient::perform(OpenLink& action) {
   v1::Directory::Stub* stub = stub_of(action.connection);
   if (!stub || !begin_call()) return;
   const ConnectionId connection = action.connection;
-  auto stream = std::make_shared<LinkStream>(
+  auto stream = counted(std::make_unique<LinkStream>(
       [this, connection](const v1::LinkResponse& message) {
         host_.feed([&](Agent& agent, Time now) { agent.link_received(connection, message, now); });
       },
-      [this, connection](const Error& error) {
-        failed(connection, error);
-        end_call();
-      });
+      [this, connection](const Error& error) { failed(connection, error); }));
   stub->async()->Link(&stream->context(), stream.get());
   bool is_stopped = false;
+  auto present = stream;  // then the earlier one, which goes when the lock is free again
   {
     const std::lock_guard lock(mutex_);
-    link_ = stream;
+    link_.swap(present);
     is_stopped = is_stopped_;
   }
   stream->start(stream);

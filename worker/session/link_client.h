@@ -47,6 +47,11 @@ class LinkClient {
   void failed(ConnectionId connection, const Error& error);
   bool begin_call();
   void end_call();
+  // A call that began counts until it is destroyed, not only until it was answered: its context
+  // holds the channel, and whoever is the last to let go of gRPC's callback queue waits for the
+  // queue's threads, which one of those threads cannot do.
+  template <class Call>
+  std::shared_ptr<Call> counted(std::unique_ptr<Call> call);
 
   const Address server_;
   const Exposure exposure_;
@@ -59,7 +64,7 @@ class LinkClient {
   std::shared_ptr<OpenCall> open_call_;
   std::shared_ptr<ReattachStream> reattach_;
   std::shared_ptr<LinkStream> link_;
-  size_t calls_ = 0;  // not yet done
+  size_t calls_ = 0;  // not yet destroyed
   bool is_stopped_ = false;
 };
 
