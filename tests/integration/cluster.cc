@@ -39,6 +39,13 @@ uint16_t listening_port(pid_t pid) {
   return 0;
 }
 
+void end_well(Process& process, Duration bound) {
+  process.signal(SIGTERM);
+  const int code = process.wait_for_end(bound).value_or(-1);
+  INFO(process.log());
+  REQUIRE(code == 0);
+}
+
 void print_logs(const std::string& directory) {
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     if (entry.path().extension() != ".log") continue;
@@ -81,13 +88,7 @@ void ServerProcess::restart_after_kill() {
   start();
 }
 
-int ServerProcess::stop_gracefully(Duration bound) {
-  process_->signal(SIGTERM);
-  const auto code = process_->wait_for_end(bound);
-  INFO(log());
-  REQUIRE(code);
-  return *code;
-}
+void ServerProcess::stop_gracefully(Duration bound) { end_well(*process_, bound); }
 
 uint16_t ServerProcess::http_port() const { return listening_port(process_->pid()); }
 
@@ -114,6 +115,8 @@ void WorkerProcess::start() {
   INFO(process_->log());
   REQUIRE_FALSE(process_->has_ended());
 }
+
+void WorkerProcess::stop_gracefully(Duration bound) { end_well(*process_, bound); }
 
 bool WorkerProcess::is_ready() {
   const auto usage = admin_.try_usage();

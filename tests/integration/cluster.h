@@ -27,8 +27,8 @@ class ServerProcess {
   void launch();
   void start();
   void restart_after_kill();
-  // SIGTERM; the exit code.
-  int stop_gracefully(Duration bound = kSoon);
+  // SIGTERM, and demands that it ends well.
+  void stop_gracefully(Duration bound = kSoon);
 
   ServerTuning tuning;
   std::vector<std::string> environment;
@@ -57,6 +57,7 @@ class WorkerProcess {
   void launch();
   void start();
   bool is_ready();
+  void stop_gracefully(Duration bound = kSoon);
 
   const WorkerTuning tuning;
 

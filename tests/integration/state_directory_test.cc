@@ -55,7 +55,7 @@ TEST_CASE("a copied state directory becomes another store, which trusts no worke
   auto engine = cluster.engine(worker, "engine-a");
   engine->must("store 1 0 8 65536");
   const std::string store = cluster.server.admin().status().store().store_id();
-  CHECK(cluster.server.stop_gracefully() == 0);
+  cluster.server.stop_gracefully();
 
   OtherServer copy;
   std::filesystem::copy(cluster.server.state_directory(), copy.process.state_directory(),

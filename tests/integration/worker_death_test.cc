@@ -1,7 +1,5 @@
 // kill -9 of a worker: its successor proves the death by the life lock, and the memory that it left
 // is charged until the last engine that mapped it let go.
-#include <signal.h>
-
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -135,10 +133,7 @@ TEST_CASE("a worker that stops gracefully leaves nothing charged", "[integration
   auto stalled = cluster.engine(worker, "engine-b");
   stalled->process().stop();  // holds its Join stream open and answers nothing
 
-  worker.process().signal(SIGTERM);
-  const auto code = worker.process().wait_for_end();
-  REQUIRE(code);
-  CHECK(*code == 0);
+  worker.stop_gracefully();
   CHECK(engine->must("valid l").number("valid") == 0);
   engine->must("release l");
 
