@@ -252,12 +252,18 @@ Result<Client*> AgentState::admit(const v1::ClientCaller& caller, Admit who) {
 void AgentState::raise_low_water(Client& client, OperationNumber mark) {
   if (mark <= client.low_water) return;
   client.low_water = mark;
-  for (auto it = client.operations.begin(); it != client.operations.end() && it->first <= mark;) {
-    it = it->second.reply ? client.operations.erase(it) : std::next(it);
-  }
+  forget_passed(client);
   // The server forgets answers by what heartbeats say; a busy client must not fill its window
   // between two of them.
   if (mark - client.low_water_told > limits.operations_max() / 4) heartbeat_at = now;
+}
+
+// A call that was sent twice may be answered when the mark has passed it already.
+void AgentState::forget_passed(Client& client) {
+  for (auto it = client.operations.begin();
+       it != client.operations.end() && it->first <= client.low_water;) {
+    it = it->second.reply ? client.operations.erase(it) : std::next(it);
+  }
 }
 
 // Never past what is still on its way: a repeated request must find its answer.

@@ -267,6 +267,8 @@ void AgentState::pushed(const v1::LinkResponse& message) {
 
 void AgentState::flush() {
   send_acknowledgements();
+  for (const SessionId id : owing)
+    if (Client* client = find_client(id)) forget_passed(*client);
   if (stage == Stage::kDraining) finish_draining_if_empty();
   if (stage != Stage::kAttached) return;
   for (const SessionId id : std::exchange(owing, {})) {

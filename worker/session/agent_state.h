@@ -102,6 +102,7 @@ struct AgentState {
   enum class Admit : uint8_t { kLive, kAll };
   Result<Client*> admit(const v1::ClientCaller& caller, Admit who);
   void raise_low_water(Client& client, OperationNumber mark);
+  void forget_passed(Client& client);
   OperationNumber low_water_to_tell(const Client& client) const;
   void leave(CallId call, Client& client);
   void tell_rejoin(Client& client, const std::string& why);
