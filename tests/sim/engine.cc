@@ -66,10 +66,15 @@ void Engine::drop_everything() {
   released_.clear();
 }
 
+void Engine::unmap() {
+  for (const auto& [pool, pages] : mappings_) hub_.witness.unmapped(pool);
+  mappings_.clear();
+}
+
 void Engine::lose_session() {
   drop_everything();
   operations_.clear();
-  mappings_.clear();
+  unmap();
   namespace_ids_ = {};
   joined_ = false;
   session_ = {};
@@ -112,7 +117,7 @@ bool Engine::welcomed(uint64_t run, ProcessKey key, worker::JoinId join,
     // its life lock let go.
     drop_everything();
     operations_.clear();  // whoever would answer them is gone
-    mappings_.clear();
+    unmap();
     namespace_ids_ = {};
   }
   if (session != session_) {
@@ -130,8 +135,12 @@ bool Engine::welcomed(uint64_t run, ProcessKey key, worker::JoinId join,
   through_ = key;
   joined_ = true;
   last_operation_ = std::max(last_operation_, welcome.operation_low_water());
-  for (int i = 0; i < welcome.pools_size(); ++i)
-    mappings_[PoolId(welcome.pools(i).pool())] = memory[static_cast<size_t>(i)];
+  unmap();
+  for (int i = 0; i < welcome.pools_size(); ++i) {
+    const PoolId pool(welcome.pools(i).pool());
+    mappings_[pool] = memory[static_cast<size_t>(i)];
+    hub_.witness.mapped(pool);
+  }
   // The old locks go at once, or some time later.
   hub_.schedule.after(hub_.random.chance(500) ? 0 : hub_.random.between(1, 2000),
                       [this, old] { let_go_of(old); });

@@ -128,6 +128,7 @@ class Engine {
   void release_handle(size_t at);
   void stop_writing(OperationNumber operation);
   void stop_reading(OperationNumber operation, LeaseId lease);
+  void unmap();
   void drop_everything();  // spans are not touched any more
   void lose_session();     // and the session is given up, life locks with it
   void let_go_of(std::vector<std::string> names);

@@ -137,6 +137,10 @@ void Server::plant_after(const Queued& queued, const Result<Outcome>& outcome) {
       plant_command(commit);
     }
   }
+  if (const auto* opened = std::get_if<WorkerOpened>(&*outcome);
+      opened && plant_ == Plant::kOrphanReleasedEarly)
+    for (const OrphanPool& orphan : opened->orphan_pools)
+      plant_command(ReleaseOrphans{{opened->session, opened->incarnation}, {orphan.pool}});
   if (const auto* begun = std::get_if<ReattachBegun>(&*outcome);
       begun && plant_ == Plant::kReattachJudgesBeforeMarker)
     plant_command(EndReattach{{std::get<BeginReattach>(command).session, begun->incarnation}, {}});

@@ -33,6 +33,7 @@ enum class Plant : uint8_t {
   kAbortFreesUnderWriter,
   kReclaimNeverAsked,
   kEvictionForgotten,
+  kOrphanReleasedEarly,
 };
 
 struct PlantRow {
@@ -78,6 +79,8 @@ inline constexpr std::array kPlants{
              "owners are not asked for what retires"},
     PlantRow{Plant::kEvictionForgotten, "eviction_forgotten",
              "a restart brings back what was evicted"},
+    PlantRow{Plant::kOrphanReleasedEarly, "orphan_released_early",
+             "a dead worker's memory is given back while an engine maps it"},
 };
 
 inline std::optional<Plant> plant_named(std::string_view name) {

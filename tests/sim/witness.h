@@ -36,6 +36,8 @@ class Witness {
   void reader_ended(LeaseId lease);
   void writer_began(ReplicaId replica, SessionId client);
   void writer_ended(ReplicaId replica);
+  void mapped(PoolId pool) { ++mapped_[pool]; }
+  void unmapped(PoolId pool) { --mapped_[pool]; }
   // Nobody holds a life lock under which this client ever joined.
   bool is_dead(const Session& client) const;
   // An engine was told that its bytes are a hit from now on.
@@ -106,6 +108,7 @@ class Witness {
   std::map<LeaseId, ReaderFacts> readers_;
   std::map<ReplicaId, int64_t> reading_;
   std::map<ReplicaId, SessionId> writing_;
+  std::map<PoolId, int64_t> mapped_;     // engines that map it
   std::map<SessionId, int64_t> in_use_;  // spans that a client may touch
   std::set<ReplicaId> ever_;             // ids that were handed out
   std::set<ReplicaId> left_ready_;

@@ -122,7 +122,12 @@ void Witness::before_install(const Directory& directory, const DirectoryConfig& 
                            directory.find<Session>(SessionId(id)), value_of<Session>(mutation));
         break;
       case RecordKind::kPool:
-        if (!value_of<Pool>(mutation)) pools_told_.erase(PoolId(id));
+        if (value_of<Pool>(mutation)) break;
+        pools_told_.erase(PoolId(id));
+        judge_.expect(mapped_[PoolId(id)] == 0, [&] {
+          return "the memory of pool " + to_text(PoolId(id)) + " was given back to its host by " +
+                 commands_text(commands) + " while an engine maps it";
+        });
         break;
       case RecordKind::kOperation:
         if (!value_of<Operation>(mutation)) answers_.erase({SessionId(id), mutation.key.second});
@@ -216,7 +221,11 @@ void Witness::check_session_edge(const Directory& directory, std::span<const Com
     return "client " + to_text(id) + " was ended by " + commands_text(commands) + " while it has " +
            std::to_string(in_use_[id]) + " spans in use";
   });
-  judge_.expect(!any_is<FenceClient>(commands) || is_dead(*client), [&] {
+  const bool was_fenced = std::any_of(commands.begin(), commands.end(), [&](const Command& c) {
+    const auto* fence = std::get_if<FenceClient>(&c);
+    return fence && fence->client == id;
+  });
+  judge_.expect(!was_fenced || is_dead(*client), [&] {
     return "client " + to_text(id) + " was proven dead while one of its life locks is held";
   });
 }

