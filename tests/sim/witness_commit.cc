@@ -352,8 +352,8 @@ void Witness::check_readers(const Directory& directory) {
   for (const auto& [lease, reader] : readers_) {
     const Process& through = processes_[reader.through];
     if (!is_trustworthy(&through)) continue;
-    judge_.expect(directory.find<Lease>(lease), [&] {
-      return "lease " + to_text(lease) + " of client " + to_text(reader.client) +
+    judge_.expect(directory.find<Lease>(lease), [id = lease, client = reader.client] {
+      return "lease " + to_text(id) + " of client " + to_text(client) +
              " was given and not released, and the directory does not know it";
     });
   }

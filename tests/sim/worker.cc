@@ -133,7 +133,7 @@ void Worker::kill() {
   }
   for (const auto& [id, answered] : dead->calls)
     hub_.schedule.after(hub_.random.between(0, 30),
-                        [answered, error] { answered(tl::unexpected(error)); });
+                        [answered = answered, error] { answered(tl::unexpected(error)); });
 }
 
 void Worker::stand_still() {
@@ -344,8 +344,12 @@ void Worker::judge_note(const worker::Note& note) {
   });
   if (hub_.witness.has_power_been_cut()) return;
   // Which engine a private pool belongs to is decided on both sides, by who joined first; an answer
-  // that was lost in between makes two first ones. Then the agent refuses what the server grants.
-  if (note.event == "grant_refused" && hub_.weather.private_pool) return;
+  // that was lost in between makes two first ones. Then the agent refuses what the server grants,
+  // for this reason and no other.
+  const bool is_split_claim =
+      note.event == "grant_refused" && hub_.weather.private_pool &&
+      note.fields.back().second == name_of(pool::AllocateCode::kUnknownPool);
+  if (is_split_claim) return;
   const bool is_bad = note.event == "grant_refused" || note.event == "location_mismatch" ||
                       note.event == "verdict_refused" || note.event == "lease_refused";
   if (!is_bad) return;

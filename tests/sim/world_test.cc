@@ -20,7 +20,7 @@ TEST_CASE("the same seed gives the same digest twice, and other seeds give other
 
 TEST_CASE("a long run keeps every promise", "[sim]") {
   RunOptions options;
-  options.seed = GENERATE(range(20'001, 20'011));
+  options.seed = static_cast<uint64_t>(GENERATE(range(20'001, 20'011)));
   options.steps = 3000;
   INFO("berth-sim --seed " << options.seed << " --steps 3000 --trace");
   CHECK(run(options).failure == "");
