@@ -152,6 +152,30 @@ uint64_t Admin::count_events(const std::string& kind) {
       all.begin(), all.end(), [&](const v1::Event& event) { return event.kind() == kind; }));
 }
 
+namespace {
+
+struct OpenWatch final : IdleWatch {
+  ~OpenWatch() override { context.TryCancel(); }
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::ClientReader<v1::WatchEventsResponse>> stream;
+};
+
+}  // namespace
+
+std::unique_ptr<IdleWatch> Admin::watch_idly() {
+  auto watch = std::make_unique<OpenWatch>();
+  v1::WatchEventsRequest request;
+  request.set_from_sequence(1);
+  request.set_epoch(status().store().epoch());
+  watch->context.set_wait_for_ready(true);
+  watch->stream = stub_->calls->WatchEvents(&watch->context, request);
+  v1::WatchEventsResponse first;
+  const bool is_open = watch->stream->Read(&first);
+  INFO((is_open ? "" : watch->stream->Finish().error_message()));
+  REQUIRE(is_open);
+  return watch;
+}
+
 std::string Admin::check() {
   return stub_->call(&v1::Admin::Stub::Check, v1::CheckRequest()).broken();
 }

@@ -14,6 +14,12 @@
 
 namespace berth::testing {
 
+// A reader of the event stream that never reads; open as long as the object lives.
+class IdleWatch {
+ public:
+  virtual ~IdleWatch() = default;
+};
+
 class Admin {
  public:
   // `address` as in configuration: "unix:/path" or "127.0.0.1:7420".
@@ -37,6 +43,9 @@ class Admin {
   // The events from `from` to the newest.
   std::vector<v1::Event> events(uint64_t from = 1);
   uint64_t count_events(const std::string& kind);
+
+  // Opened: its first events are on their way.
+  std::unique_ptr<IdleWatch> watch_idly();
 
   // Empty when every invariant holds.
   std::string check();

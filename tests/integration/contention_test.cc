@@ -148,6 +148,31 @@ TEST_CASE("a pool never holds more than its capacity, whoever asks", "[integrati
   cluster.check_at_rest();
 }
 
+TEST_CASE("a private pool serves one engine, whose copies keep nobody from storing",
+          "[integration]") {
+  Cluster cluster;
+  WorkerTuning own;
+  own.scope = "process";
+  own.engine = "engine-a";
+  WorkerProcess& worker = cluster.add_worker(own);
+  WorkerProcess& shared = cluster.add_worker({.name = "w1"});
+  auto owner = cluster.engine(worker, "engine-a");
+  auto stranger = cluster.engine(worker, "engine-b");
+  auto elsewhere = cluster.engine(shared, "engine-c");
+  CHECK(owner->must(store_command(1, 4)).number("committed") == 4);
+  CHECK(stranger->must("probe 1 0 4").number("usable") == 0);
+  CHECK(stranger->must(store_command(1, 4)).number("skipped_no_pool") == 4);
+  CHECK(elsewhere->must(store_command(1, 4)).number("committed") == 4);
+  for (Engine* reader : {owner.get(), elsewhere.get()}) {
+    reader->must("load l 1 0 4");
+    CHECK(reader->must("verify l").number("wrong") == 0);
+    reader->must("release l");
+  }
+  CHECK(cluster.allocated(worker) == 4 * kPage);
+  CHECK(cluster.allocated(shared) == 4 * kPage);
+  CHECK(cluster.server.admin().check() == "");
+}
+
 TEST_CASE("free bytes without a hole are refused as such, and a drained pool is whole again",
           "[integration][FC-62]") {
   Cluster cluster;
@@ -185,6 +210,8 @@ TEST_CASE("large batches and many watchers cost no worker its session", "[integr
   WorkerProcess& worker = cluster.add_worker(wide);
   auto engine = cluster.engine(worker, "engine-a");
   auto other = cluster.engine(worker, "engine-b");
+  std::vector<std::unique_ptr<IdleWatch>> watchers;
+  for (int i = 0; i < 60; ++i) watchers.push_back(cluster.server.admin().watch_idly());
   for (uint64_t round = 1; round <= 3; ++round) {
     engine->begin("store " + std::to_string(round) + " 0 4096 4096");
     other->begin("probe " + std::to_string(round) + " 0 4096");

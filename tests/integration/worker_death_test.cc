@@ -95,6 +95,62 @@ TEST_CASE("an engine that died with its worker holds no memory back", "[integrat
   cluster.check_at_rest();
 }
 
+TEST_CASE("a worker that stands still is hidden, and is back with everything it had",
+          "[integration]") {
+  ServerTuning tuning;
+  tuning.heartbeat_deadline = seconds(1);
+  Cluster cluster(tuning);
+  WorkerProcess& worker = cluster.add_worker();
+  WorkerProcess& other = cluster.add_worker({.name = "w1"});
+  auto engine = cluster.engine(worker, "engine-a");
+  auto neighbour = cluster.engine(other, "engine-b");
+  engine->must("store 1 0 8 65536");
+  engine->must("load l 1 0 8");
+
+  worker.process().stop();
+  REQUIRE(eventually([&] { return cluster.pool(worker).state() == v1::POOL_STATE_SILENT; }));
+  CHECK(cluster.pool(worker).usage().ready_replicas() == 8);
+  CHECK(cluster.server.admin().leases().size() == 1);
+  CHECK(neighbour->must("store 2 0 8 65536").number("committed") == 8);
+  const Reply verified = engine->must("verify l");  // in place, without anybody's help
+  CHECK(verified.number("wrong") == 0);
+
+  worker.process().go_on();
+  REQUIRE(eventually([&] { return worker.is_ready(); }));
+  REQUIRE(eventually([&] { return engine->must("probe 1 0 8").number("usable") == 8; }));
+  CHECK(engine->must("begin again 1 0 8 65536").number("already_present") == 8);
+  engine->must("release l");
+  REQUIRE(eventually([&] { return cluster.server.admin().leases().empty(); }));
+  cluster.check_at_rest();
+}
+
+TEST_CASE("server, workers and engines killed at one moment start again from a clean state",
+          "[integration]") {
+  Cluster cluster;
+  WorkerProcess& worker = cluster.add_worker();
+  WorkerProcess& other = cluster.add_worker({.name = "w1"});
+  {
+    auto a = cluster.engine(worker, "engine-a");
+    auto b = cluster.engine(other, "engine-b");
+    a->must("store 1 0 8 65536");
+    a->must("load l 1 0 8");
+    b->must("begin s 2 0 8 65536");
+    cluster.server.process().kill_hard();
+    worker.process().kill_hard();
+    other.process().kill_hard();
+  }  // the engines too
+  cluster.server.start();
+  worker.start();
+  other.start();
+  REQUIRE(eventually([&] { return cluster.server.admin().sessions().size() == 2; }));
+  REQUIRE(eventually([&] { return cluster.server.admin().usage().pools_size() == 2; }));
+  CHECK(cluster.allocated(worker) == 0);
+  CHECK(cluster.allocated(other) == 0);
+  cluster.check_at_rest();
+  auto again = cluster.engine(worker, "engine-a");
+  CHECK(again->must("store 1 0 8 65536").number("committed") == 8);
+}
+
 TEST_CASE("a worker that crashes again and again leaves no ghosts", "[integration][FC-05]") {
   Cluster cluster;
   WorkerProcess& other = cluster.add_worker({.name = "w1"});
