@@ -211,6 +211,10 @@ void Witness::check_session_edge(const Directory& directory, std::span<const Com
     return;
   }
   const Session* client = after ? after : before;
+  if (!client) {  // opened and ended within one commit
+    sessions_told_.erase(id);
+    return;
+  }
   if (client->role != Role::kClient) return;
   if (!after) {
     sessions_told_.erase(id);
