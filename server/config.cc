@@ -158,6 +158,30 @@ void read_limits(ConfigTable table, ServerConfig& config) {
     table.refuse_key("link_messages_max", "accepted: more than link_requests_max");
 }
 
+void read_eviction(ConfigTable table, SequencerConfig& sequencer) {
+  EvictionSetting& setting = sequencer.directory.eviction;
+  setting.kind = *policy::parse_eviction_kind(
+      table.choice("policy", "adaptive", {"adaptive", "lru", "s3fifo", "lfu_da"}));
+  const auto percent = [&](std::string_view key, uint32_t fallback, int64_t most) {
+    return static_cast<uint32_t>(table.integer(key, fallback, {1, most})) * 10;
+  };
+  setting.high_permille = percent("high_watermark_percent", setting.high_permille / 10, 100);
+  setting.low_permille = percent("low_watermark_percent", setting.low_permille / 10, 99);
+  if (setting.low_permille >= setting.high_permille)
+    table.refuse_key("low_watermark_percent", "accepted: less than high_watermark_percent");
+  sequencer.evictor.slice_replicas =
+      count(table, "slice_replicas", sequencer.evictor.slice_replicas, {1, 65'536});
+  sequencer.evictor.retry =
+      table.duration("retry_interval", sequencer.evictor.retry, {milliseconds(1), seconds(600)});
+  DirectoryConfig& directory = sequencer.directory;
+  directory.pins_max = count(table, "pins_max", directory.pins_max, {0, 1'000'000});
+  constexpr Range<Duration> kYear{milliseconds(1), seconds(366 * 24 * 3600)};
+  directory.pin_ttl_max = table.duration("pin_ttl_max", directory.pin_ttl_max, kYear);
+  directory.pin_ttl_default = table.duration("pin_ttl", directory.pin_ttl_default, kYear);
+  if (directory.pin_ttl_default > directory.pin_ttl_max)
+    table.refuse_key("pin_ttl", "accepted: at most pin_ttl_max");
+}
+
 void read_budget(ConfigTable table, DirectoryConfig& directory) {
   directory.host_budget_bytes = table.size("host", directory.host_budget_bytes);
   directory.namespace_quota_bytes = table.size("namespace_quota", directory.namespace_quota_bytes);
@@ -180,6 +204,7 @@ ServerConfig read_server_config(Config& file, const ServerOverrides& overrides) 
   read_store(root.table("store"), config);
   read_timing(root.table("timing"), config.sequencer);
   read_limits(root.table("limits"), config);
+  read_eviction(root.table("eviction"), config.sequencer);
   read_budget(root.table("budget"), config.sequencer.directory);
   return config;
 }

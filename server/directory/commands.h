@@ -247,6 +247,10 @@ struct Commit {
   Numbered id;
   std::vector<ReplicaId> replicas;
   std::vector<uint64_t> offsets;
+  // Hints for eviction; they change no record. Index of each item in its prompt's chain of chunks;
+  // empty: not known.
+  std::vector<uint32_t> positions;
+  bool ends_chain = false;  // the item of the highest position is its prompt's last chunk
 };
 struct Committed {
   std::vector<uint8_t> codes;  // CommitCode
@@ -259,9 +263,66 @@ struct Abort {
 struct PerItem {
   std::vector<uint8_t> done;  // 1 done now, 0 not
 };
+// ---- Eviction
+// ---------------------------------------------------------------------------------------------
+enum class EvictCode : uint8_t { kNothing = 0, kRetired = 1, kPinned = 2 };
+// PerItem of EvictCode, for these three. Leases keep what they protect until they end.
 struct Evict {
   std::vector<ReplicaId> replicas;
 };
+struct EvictChunks {  // every copy of every shard and part
+  std::string namespace_name;
+  std::vector<Digest> digests;
+};
+// The sequencer's own: what a policy chose. Only what nobody reads and no pin keeps.
+struct MakeRoom {
+  PoolId pool;
+  std::vector<ReplicaId> replicas;
+  Why why = Why::kMadeRoom;
+  JobId job;  // kTrimPool: counted there; nothing found to retire ends it
+};
+// Everything of a namespace, pins included, but what is stored from now on: hidden at once.
+struct EvictNamespace {
+  std::string name;
+};
+// A policy retires replicas until at most this much is left.
+struct TrimPool {
+  PoolId pool;
+  uint64_t target_bytes = 0;
+};
+struct JobStarted {
+  JobId job;
+};
+// A pool, or every pool of a worker: hidden at once, given no more grants, emptied in slices.
+struct Drain {
+  PoolId pool;
+  SessionId worker;
+};
+// Back into use. What was retired stays retired.
+struct Undrain {
+  PoolId pool;
+  SessionId worker;
+};
+struct Draining {
+  std::vector<PoolId> pools;
+  uint64_t replicas_left = 0;
+};
+enum class PinCode : uint8_t { kNotPresent = 0, kPinned = 1, kNoRoom = 2 };
+struct PinChunks {  // every READY copy of every shard and part; PerItem of PinCode
+  std::string namespace_name;
+  std::vector<Digest> digests;
+  PinKind kind = PinKind::kSoft;
+  Duration ttl;  // soft; zero: the default
+};
+struct UnpinChunks {  // PerItem: 1 a pin was taken off
+  std::string namespace_name;
+  std::vector<Digest> digests;
+};
+struct SetEviction {
+  bool reset = false;  // back to the configuration's
+  EvictionSetting setting;
+};
+
 struct ReclaimAck {
   Caller caller;
   std::vector<ReplicaId> replicas;
@@ -311,9 +372,12 @@ using Command =
     std::variant<Restart, OpenNamespace, SetNamespaceQuota, OpenWorker, OpenClient, CloseSession,
                  FenceClient, FenceByOperator, ReleaseOrphans, LinkUp, LinkDown, Heartbeat,
                  BeginReattach, ReconcileChunk, EndReattach, RegisterPool, ClosePool, Reserve,
-                 Commit, Abort, Evict, ReclaimAck, Acquire, Renew, Release, Tick, RunJob>;
-using Outcome = std::variant<Done, Restarted, NamespaceOpened, WorkerOpened, ClientOpened, Fenced,
-                             ReattachBegun, ChunkReconciled, ReattachEnded, PoolRegistered,
-                             PoolClosing, Reserved, Committed, PerItem, Acquired, Ticked, JobRan>;
+                 Commit, Abort, Evict, EvictChunks, MakeRoom, EvictNamespace, TrimPool, Drain,
+                 Undrain, PinChunks, UnpinChunks, SetEviction, ReclaimAck, Acquire, Renew, Release,
+                 Tick, RunJob>;
+using Outcome =
+    std::variant<Done, Restarted, NamespaceOpened, WorkerOpened, ClientOpened, Fenced,
+                 ReattachBegun, ChunkReconciled, ReattachEnded, PoolRegistered, PoolClosing,
+                 JobStarted, Draining, Reserved, Committed, PerItem, Acquired, Ticked, JobRan>;
 
 }  // namespace berth

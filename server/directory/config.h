@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/time.h"
+#include "server/directory/records.h"
 
 namespace berth {
 
@@ -32,6 +33,11 @@ struct DirectoryConfig {
   // Records that one slice of a job, or one tick, may change: bounds how long other calls wait for
   // it.
   uint32_t slice_records = 1024;
+
+  EvictionSetting eviction;  // until an operator sets another
+  Duration pin_ttl_default = seconds(3600);
+  Duration pin_ttl_max = seconds(30 * 24 * 3600);
+  uint32_t pins_max = 65'536;
 
   uint64_t host_budget_bytes = 0;  // 0: the host's memory, when its worker reported it
   std::map<std::string, uint64_t> host_budget_by_node;

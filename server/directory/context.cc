@@ -92,6 +92,8 @@ void move_to(const Context& c, Replica replica, ReplicaState state, Why why) {
   replica.state = state;
   replica.why = why;
   replica.in_reservation = false;
+  if (state != ReplicaState::kReady && c.draft.find<Pin>(replica.id))
+    c.draft.forget<Pin>(replica.id);
   c.draft.put(replica);
 }
 
@@ -109,6 +111,34 @@ void retire(const Context& c, const Replica& replica, Why why) {
                 .reason = std::string(name_of(why))});
   move_to(c, replica, ReplicaState::kRetiring, why);
   if (c.draft.lease_count(id) == 0) ask_reclaim(c, {id});
+}
+
+void retire_all(const Context& c, const std::vector<ReplicaId>& replicas, Why why) {
+  if (replicas.empty()) return;
+  std::vector<ReplicaId> unprotected;
+  for (const ReplicaId id : replicas) {
+    move_to(c, *c.draft.find<Replica>(id), ReplicaState::kRetiring, why);
+    if (c.draft.lease_count(id) == 0) unprotected.push_back(id);
+  }
+  c.draft.emit({.kind = EventKind::kRetiring,
+                .pool = c.draft.find<Replica>(replicas.front())->pool,
+                .replica = replicas.front(),
+                .count = replicas.size(),
+                .reason = std::string(name_of(why))});
+  ask_reclaim(c, unprotected);
+}
+
+Why leaves_at_once(const Context& c, const Replica& replica) {
+  const PoolState state = c.draft.find<Pool>(replica.pool)->state;
+  if (state == PoolState::kDraining) return Why::kPoolDraining;
+  if (state != PoolState::kOpen) return Why::kPoolClosing;
+  const Namespace* ns = c.draft.find<Namespace>(replica.key.namespace_id());
+  return replica.id < ns->evicted_below ? Why::kNamespaceEvicted : Why::kNone;
+}
+
+bool is_pinned(const Context& c, ReplicaId replica) {
+  const Pin* pin = c.draft.find<Pin>(replica);
+  return pin && (pin->kind == PinKind::kHard || pin->expires > c.now);
 }
 
 void ask_reclaim(const Context& c, const std::vector<ReplicaId>& replicas) {

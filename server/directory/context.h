@@ -48,6 +48,13 @@ bool can_retire(const Replica& replica);
 // READY or quarantined or reserved -> RETIRING; asks the owner to reclaim it when no lease protects
 // it.
 void retire(const Context& c, const Replica& replica, Why why);
+// The same for several, with one event and one ask an owner.
+void retire_all(const Context& c, const std::vector<ReplicaId>& replicas, Why why);
+// Why a replica that becomes READY now retires at once: it was granted before its pool was closed
+// or drained, or its namespace evicted. kNone: it stays.
+Why leaves_at_once(const Context& c, const Replica& replica);
+// Whether a pin keeps it from being evicted now.
+bool is_pinned(const Context& c, ReplicaId replica);
 // Asks owners to reclaim these replicas, which are RETIRING and unprotected. Grouped by owner.
 void ask_reclaim(const Context& c, const std::vector<ReplicaId>& replicas);
 // These replicas and their memory are gone. Where one was reserved, the stored answer of its
@@ -70,6 +77,7 @@ void end_lease(const Context& c, const Lease& lease, std::string reason);
 // ---- Sessions and pools
 // ------------------------------------------------------------------------------------------
 void start_job(const Context& c, JobKind kind, PoolId pool, SessionId session);
+JobId start_job(const Context& c, Job job);
 // A client session gives back what it held, in slices; it may do nothing more from now on.
 void end_client(const Context& c, const Session& client, EventKind why, std::string reason);
 enum class Proof : uint8_t {
@@ -107,7 +115,16 @@ Result<Outcome> handle(const Context& c, const ClosePool& command);          // 
 Result<Outcome> handle(const Context& c, const Reserve& command);            // reserve.cc
 Result<Outcome> handle(const Context& c, const Commit& command);             // objects.cc
 Result<Outcome> handle(const Context& c, const Abort& command);              // objects.cc
-Result<Outcome> handle(const Context& c, const Evict& command);              // objects.cc
+Result<Outcome> handle(const Context& c, const Evict& command);              // evict.cc
+Result<Outcome> handle(const Context& c, const EvictChunks& command);        // evict.cc
+Result<Outcome> handle(const Context& c, const MakeRoom& command);           // evict.cc
+Result<Outcome> handle(const Context& c, const EvictNamespace& command);     // evict.cc
+Result<Outcome> handle(const Context& c, const TrimPool& command);           // evict.cc
+Result<Outcome> handle(const Context& c, const SetEviction& command);        // evict.cc
+Result<Outcome> handle(const Context& c, const Drain& command);              // draining.cc
+Result<Outcome> handle(const Context& c, const Undrain& command);            // draining.cc
+Result<Outcome> handle(const Context& c, const PinChunks& command);          // pins.cc
+Result<Outcome> handle(const Context& c, const UnpinChunks& command);        // pins.cc
 Result<Outcome> handle(const Context& c, const ReclaimAck& command);         // objects.cc
 Result<Outcome> handle(const Context& c, const Acquire& command);            // leases.cc
 Result<Outcome> handle(const Context& c, const Renew& command);              // leases.cc

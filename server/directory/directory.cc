@@ -84,6 +84,13 @@ void Directory::change(const Lease& l) {
   if (!l.revoking) lease_deadlines_.insert({l.expires, l.id});
 }
 
+void Directory::change(const Pin& p) {
+  forget_pin(p.replica);
+  pins_[p.replica] = p;
+  account(p, +1);
+  if (p.kind == PinKind::kSoft) pin_deadlines_.insert({p.expires, p.replica});
+}
+
 void Directory::change(const Operation& o) {
   const auto [it, is_new] = operations_.insert_or_assign({o.session, o.number}, o);
   if (is_new) ++session_usage_[o.session].operations;
@@ -125,6 +132,12 @@ void Directory::forget(const RecordKey& key) {
       break;
     case RecordKind::kJob:
       jobs_.erase(JobId(key.first));
+      break;
+    case RecordKind::kPin:
+      forget_pin(ReplicaId(key.first));
+      break;
+    case RecordKind::kEvictionSetting:
+      eviction_setting_.reset();
       break;
     case RecordKind::kPresence:
       presence_.erase(SessionId(key.first));
@@ -202,6 +215,15 @@ void Directory::forget_lease(LeaseId id) {
   seen_leases_.erase(id);
 }
 
+// Before its replica: mutations forget kinds in the opposite order of RecordKind.
+void Directory::forget_pin(ReplicaId id) {
+  const auto it = pins_.find(id);
+  if (it == pins_.end()) return;
+  account(it->second, -1);
+  pin_deadlines_.erase({it->second.expires, id});
+  pins_.erase(it);
+}
+
 void Directory::forget_operation(OperationKey key) {
   if (operations_.erase(key) > 0) --session_usage_[key.session].operations;
 }
@@ -213,6 +235,13 @@ void Directory::account(const Replica& replica, int sign) {
   PoolEntry& entry = pool_entry(replica.pool);
   entry.usage += usage_of(replica, entry.pool, sign);
   namespace_usage_[replica.key.namespace_id()] += namespace_usage_of(replica, entry.pool, sign);
+}
+
+void Directory::account(const Pin& pin, int sign) {
+  const Replica* replica = find<Replica>(pin.replica);
+  BERTH_CHECK(replica, "a pin is on a replica that exists");
+  PoolEntry& entry = pool_entry(replica->pool);
+  entry.usage += usage_of(pin, *replica, entry.pool, sign);
 }
 
 void Directory::count_lease(const Lease& lease, int sign) {

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -64,6 +65,7 @@ class Directory {
   const std::map<LeaseId, Lease>& leases() const { return leases_; }
   const std::map<OperationKey, Operation>& operations() const { return operations_; }
   const std::map<JobId, Job>& jobs() const { return jobs_; }
+  const std::map<ReplicaId, Pin>& pins() const { return pins_; }
 
   const std::map<SessionId, Presence>& presence() const { return presence_; }
 
@@ -83,6 +85,7 @@ class Directory {
     return reservation_deadlines_;
   }
   const std::set<std::pair<Time, LeaseId>>& lease_deadlines() const { return lease_deadlines_; }
+  const std::set<std::pair<Time, ReplicaId>>& pin_deadlines() const { return pin_deadlines_; }
   const std::set<std::pair<SessionId, ReplicaId>>& reservations_by_session() const {
     return reservations_by_session_;
   }
@@ -104,6 +107,8 @@ class Directory {
   void change(const Lease& l);
   void change(const Operation& o);
   void change(const Job& j) { jobs_[j.id] = j; }
+  void change(const Pin& p);
+  void change(const EvictionSetting& s) { eviction_setting_ = s; }
   void change(const Presence& p) { presence_[p.session] = p; }
   void change(const PoolReport& r) { reports_[r.pool] = r; }
   void change(const SeenReplica& s);
@@ -117,7 +122,9 @@ class Directory {
   void forget_reservation(ReplicaId first);
   void forget_lease(LeaseId id);
   void forget_operation(OperationKey key);
+  void forget_pin(ReplicaId id);
 
+  void account(const Pin& pin, int sign);
   void account(const Replica& replica, int sign);
   void count_lease(const Lease& lease, int sign);
   PoolEntry& pool_entry(PoolId id);
@@ -132,6 +139,8 @@ class Directory {
   std::map<LeaseId, Lease> leases_;
   std::map<OperationKey, Operation> operations_;
   std::map<JobId, Job> jobs_;
+  std::map<ReplicaId, Pin> pins_;
+  std::optional<EvictionSetting> eviction_setting_;
   std::map<SessionId, Presence> presence_;
   std::map<PoolId, PoolReport> reports_;
   std::map<LeaseId, SeenLease> seen_leases_;
@@ -147,6 +156,7 @@ class Directory {
   std::set<std::pair<SessionId, LeaseId>> leases_by_session_;
   std::set<std::pair<Time, ReplicaId>> reservation_deadlines_;
   std::set<std::pair<Time, LeaseId>> lease_deadlines_;
+  std::set<std::pair<Time, ReplicaId>> pin_deadlines_;  // soft ones
 };
 
 template <class R>
@@ -169,6 +179,10 @@ const R* Directory::find(KeyOf<R> key) const {
     return in(operations_);
   else if constexpr (std::is_same_v<R, Job>)
     return in(jobs_);
+  else if constexpr (std::is_same_v<R, Pin>)
+    return in(pins_);
+  else if constexpr (std::is_same_v<R, EvictionSetting>)
+    return eviction_setting_ ? &*eviction_setting_ : nullptr;
   else if constexpr (std::is_same_v<R, Presence>)
     return in(presence_);
   else if constexpr (std::is_same_v<R, PoolReport>)

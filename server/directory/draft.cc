@@ -77,6 +77,9 @@ void Draft::account(const RecordKey& key, int sign) {
     case RecordKind::kLease:
       if (const Lease* lease = find<Lease>(LeaseId(key.first))) account(*lease, sign);
       break;
+    case RecordKind::kPin:
+      if (const Pin* pin = find<Pin>(ReplicaId(key.first))) account(*pin, sign);
+      break;
     case RecordKind::kReservation:
       if (const Reservation* reservation = find<Reservation>(ReplicaId(key.first)))
         session_usage_[reservation->session].reservations += sign;
@@ -95,6 +98,12 @@ void Draft::account(const Replica& replica, int sign) {
   BERTH_CHECK(pool, "a replica lies in a pool that is registered");
   pool_usage_[replica.pool] += usage_of(replica, *pool, sign);
   namespace_usage_[replica.key.namespace_id()] += namespace_usage_of(replica, *pool, sign);
+}
+
+void Draft::account(const Pin& pin, int sign) {
+  const Replica* replica = find<Replica>(pin.replica);
+  BERTH_CHECK(replica, "a pin is on a replica that exists");
+  pool_usage_[replica->pool] += usage_of(pin, *replica, *find<Pool>(replica->pool), sign);
 }
 
 void Draft::account(const Lease& lease, int sign) {

@@ -43,8 +43,11 @@ class Draft {
   void put(R record) {
     stage(put_of(std::move(record)));
   }
+  // With a replica its pin goes.
   template <class R>
   void forget(KeyOf<R> key) {
+    if constexpr (std::is_same_v<R, Replica>)
+      if (find<Pin>(key)) stage(Mutation{RecordTraits<Pin>::key(key), Forgotten{}});
     stage(Mutation{RecordTraits<R>::key(key), Forgotten{}});
   }
 
@@ -122,6 +125,7 @@ class Draft {
   void account(const RecordKey& key, int sign);
   void account(const Replica& replica, int sign);
   void account(const Lease& lease, int sign);
+  void account(const Pin& pin, int sign);
   const RecordValue* staged_value(const RecordKey& key) const;
 
   const Directory& base_;

@@ -44,6 +44,20 @@ std::string_view name_of(EventKind kind) {
       return "aborted";
     case EventKind::kRetiring:
       return "retiring";
+    case EventKind::kPinned:
+      return "pinned";
+    case EventKind::kUnpinned:
+      return "unpinned";
+    case EventKind::kPoolDraining:
+      return "pool_draining";
+    case EventKind::kPoolUndrained:
+      return "pool_undrained";
+    case EventKind::kPoolDrained:
+      return "pool_drained";
+    case EventKind::kNamespaceEvicted:
+      return "namespace_evicted";
+    case EventKind::kEvictionSet:
+      return "eviction_set";
     case EventKind::kFreed:
       return "freed";
     case EventKind::kQuarantined:

@@ -8,14 +8,19 @@
 namespace berth {
 
 void start_job(const Context& c, JobKind kind, PoolId pool, SessionId session) {
-  Job job;
+  start_job(c, Job{.kind = kind, .pool = pool, .session = session});
+}
+
+JobId start_job(const Context& c, Job job) {
   job.id = c.draft.take_id<JobId>();
-  job.kind = kind;
-  job.pool = pool;
-  job.session = session;
-  c.draft.put(job);
   c.draft.require_sync();
-  c.draft.emit({.kind = EventKind::kJobStarted, .session = session, .pool = pool});
+  c.draft.emit({.kind = EventKind::kJobStarted,
+                .session = job.session,
+                .pool = job.pool,
+                .namespace_id = job.namespace_id});
+  const JobId id = job.id;
+  c.draft.put(std::move(job));
+  return id;
 }
 
 void end_client(const Context& c, const Session& client, EventKind why, std::string reason) {
@@ -59,7 +64,7 @@ void fence_worker(const Context& c, const Session& worker, Proof proof, std::str
 void forget_pool_if_over(const Context& c, PoolId id) {
   const Pool* pool = c.draft.find<Pool>(id);
   if (!pool || !pool->importers.empty() || c.draft.pool_usage(id).replicas() > 0) return;
-  if (pool->state == PoolState::kOpen) return;
+  if (pool->state == PoolState::kOpen || pool->state == PoolState::kDraining) return;
   c.draft.emit({.kind = EventKind::kPoolClosed, .session = pool->owner, .pool = id});
   c.draft.forget<Pool>(id);
   c.draft.require_sync();

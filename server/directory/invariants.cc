@@ -148,6 +148,18 @@ std::string check_pools(const Directory& d, Recount& recount) {
   return "";
 }
 
+std::string check_pins(const Directory& d, Recount& recount) {
+  for (const auto& [id, pin] : d.pins()) {
+    const Replica* replica = d.find<Replica>(id);
+    if (!replica || replica->state != ReplicaState::kReady)
+      return "pin on replica " + to_text(id) + ", which is not READY";
+    if (d.pin_deadlines().contains({pin.expires, id}) != (pin.kind == PinKind::kSoft))
+      return "the deadline index and the pin on replica " + to_text(id) + " differ";
+    recount.pools[replica->pool] += usage_of(pin, *replica, *d.find<Pool>(replica->pool), +1);
+  }
+  return "";
+}
+
 std::string check_sessions(const Directory& d, Recount& recount) {
   for (const auto& [key, operation] : d.operations()) {
     ++recount.sessions[key.session].operations;
@@ -180,6 +192,7 @@ std::string check_invariants(const Directory& d) {
   for (uint32_t s = 0; s < d.replicas().slot_limit(); ++s)
     if (const ReplicaSlot& slot = d.replicas().at(s); slot.replica.id.valid())
       if (std::string broken = check_replica(d, slot, recount); !broken.empty()) return broken;
+  if (std::string broken = check_pins(d, recount); !broken.empty()) return broken;
   if (std::string broken = check_pools(d, recount); !broken.empty()) return broken;
   if (std::string broken = check_sessions(d, recount); !broken.empty()) return broken;
   return check_overlaps(d);

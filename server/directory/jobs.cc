@@ -13,8 +13,11 @@ struct Slice {
 };
 
 bool finish(const Context& c, const Job& job) {
-  c.draft.emit(
-      {.kind = EventKind::kJobDone, .session = job.session, .pool = job.pool, .count = job.done});
+  c.draft.emit({.kind = EventKind::kJobDone,
+                .session = job.session,
+                .pool = job.pool,
+                .count = job.done,
+                .namespace_id = job.namespace_id});
   c.draft.forget<Job>(job.id);
   return false;
 }
@@ -53,30 +56,104 @@ bool drop_pool(const Context& c, const Job& job) {
   return false;
 }
 
-// Drained close: every READY replica retires; leases keep what they protect until they end.
-bool close_pool(const Context& c, const Job& job) {
-  const PoolEntry* entry = c.draft.base().find_pool(job.pool);
-  if (!entry) return finish(c, job);
+// Looking costs less than changing, so a slice looks at more than it may retire.
+struct Looks {
+  uint32_t left;
+};
+
+// Collects what `wanted` says of a pool's list from the cursor on. Answers where the next slice
+// goes on; none: the list was walked to its end.
+template <class Wanted>
+ReplicaId collect(const Context& c, const PoolEntry& entry, ReplicaId cursor, Looks& looks,
+                  Wanted wanted, std::vector<ReplicaId>& found) {
   const ReplicaTable& table = c.draft.base().replicas();
-  uint32_t slot = entry->head;
-  if (job.cursor != 0)
-    if (const uint32_t at = table.slot_of(ReplicaId(job.cursor)); at != ReplicaTable::kNone)
-      slot = at;
-  uint64_t retired = 0;
-  uint32_t looks = c.config.slice_records * 4;
+  uint32_t slot = entry.head;
+  if (cursor.valid())
+    if (const uint32_t at = table.slot_of(cursor); at != ReplicaTable::kNone) slot = at;
   for (; slot != ReplicaTable::kNone; slot = table.at(slot).pool_next) {
     const ReplicaId id = table.at(slot).replica.id;
-    if (retired == c.config.slice_records || looks-- == 0)
-      return go_on(c, job, retired, id.value());
+    if (found.size() == c.config.slice_records || looks.left-- == 0) return id;
     const Replica* replica = c.draft.find<Replica>(id);
-    if (!replica || !can_retire(*replica)) continue;
-    retire(c, *replica, Why::kPoolClosing);
-    ++retired;
+    if (replica && can_retire(*replica) && wanted(*replica)) found.push_back(id);
   }
+  return ReplicaId();
+}
+
+// Retires a slice of a pool's replicas. True: there is more to do now.
+bool empty_pool(const Context& c, const Job& job, const PoolEntry& entry, Why why) {
+  std::vector<ReplicaId> found;
+  Looks looks{c.config.slice_records * 4};
+  const ReplicaId next = collect(
+      c, entry, ReplicaId(job.cursor), looks, [](const Replica&) { return true; }, found);
+  retire_all(c, found, why);
+  if (!found.empty() || next.valid()) go_on(c, job, found.size(), next.value());
+  return next.valid();
+}
+
+// Drained close: every READY replica retires; leases keep what they protect until they end.
+bool close_pool(const Context& c, const Job& job) {
   const PoolId pool = job.pool;
-  finish(c, job);
+  const PoolEntry* entry = c.draft.base().find_pool(pool);
+  if (entry && empty_pool(c, job, *entry, Why::kPoolClosing)) return true;
+  finish(c, *c.draft.find<Job>(job.id));
   forget_pool_if_over(c, pool);
   return false;
+}
+
+// The same for a pool that stays. It ends when the last page is free, so that whoever waits for it
+// may pull the memory.
+bool drain_pool(const Context& c, const Job& job) {
+  const PoolEntry* entry = c.draft.base().find_pool(job.pool);
+  const Pool* pool = c.draft.find<Pool>(job.pool);
+  if (!entry || !pool || pool->state != PoolState::kDraining) return finish(c, job);
+  const PoolUsage usage = c.draft.pool_usage(job.pool);
+  if (usage.replicas() == 0) {
+    c.draft.emit({.kind = EventKind::kPoolDrained, .session = pool->owner, .pool = job.pool});
+    return finish(c, job);
+  }
+  return usage.ready_replicas + usage.quarantined_replicas > 0 &&
+         empty_pool(c, job, *entry, Why::kPoolDraining);
+}
+
+bool evict_namespace(const Context& c, const Job& job) {
+  const Namespace* ns = c.draft.find<Namespace>(job.namespace_id);
+  const auto is_meant = [&](const Replica& replica) {
+    return replica.key.namespace_id() == ns->id && replica.id < ns->evicted_below;
+  };
+  std::vector<ReplicaId> found;
+  Looks looks{c.config.slice_records * 16};
+  Job next = job;
+  const auto& pools = c.draft.base().pools();
+  auto it = pools.lower_bound(job.pool);
+  ReplicaId cursor =
+      it != pools.end() && it->first == job.pool ? ReplicaId(job.cursor) : ReplicaId();
+  bool is_over = true;
+  for (; it != pools.end(); ++it) {
+    const ReplicaId stopped_at = collect(c, it->second, cursor, looks, is_meant, found);
+    cursor = ReplicaId();
+    if (!stopped_at.valid()) continue;
+    next.pool = it->first;
+    cursor = stopped_at;
+    is_over = false;
+    break;
+  }
+  next.done += found.size();
+  next.cursor = cursor.value();
+  retire_all(c, found, Why::kNamespaceEvicted);
+  if (is_over) return finish(c, next);
+  c.draft.put(std::move(next));
+  return true;
+}
+
+// The policy's slices do the work (MakeRoom); here it only ends.
+bool trim_pool(const Context& c, const Job& job) {
+  const Pool* pool = c.draft.find<Pool>(job.pool);
+  if (pool && pool->state != PoolState::kGone) {
+    const PoolUsage usage = c.draft.pool_usage(job.pool);
+    if (usage.allocated_bytes() - usage.retiring_bytes > static_cast<int64_t>(job.target_bytes))
+      return false;
+  }
+  return finish(c, job);
 }
 
 // A reservation of a session that is over: its writer is proven gone, so the owner may take the
@@ -143,6 +220,12 @@ Result<Outcome> handle(const Context& c, const RunJob& command) {
       return JobRan{end_session(c, *job)};
     case JobKind::kClosePool:
       return JobRan{close_pool(c, *job)};
+    case JobKind::kDrainPool:
+      return JobRan{drain_pool(c, *job)};
+    case JobKind::kEvictNamespace:
+      return JobRan{evict_namespace(c, *job)};
+    case JobKind::kTrimPool:
+      return JobRan{trim_pool(c, *job)};
   }
   return JobRan{false};
 }

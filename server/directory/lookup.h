@@ -10,8 +10,8 @@
 namespace berth {
 
 // What stands in the way of reading one replica; kNone: readable.
-MissReason obstacle(const Replica& replica, const Pool& pool, bool owner_present, bool owner_silent,
-                    const Reader& reader);
+MissReason obstacle(const Replica& replica, const Namespace& ns, const Pool& pool,
+                    bool owner_present, bool owner_silent, const Reader& reader);
 
 // The worst obstacle is the least informative one; of several copies the best is told.
 inline bool is_better(MissReason a, MissReason b) {
@@ -64,7 +64,7 @@ ChunkView look_up(const World& world, const Namespace& ns, const Digest& digest,
         const Presence* presence = world.template find<Presence>(pool->owner);
         const bool attached = presence && presence->attachment == Attachment::kAttached;
         const MissReason why =
-            obstacle(replica, *pool, attached, attached && presence->silent, reader);
+            obstacle(replica, ns, *pool, attached, attached && presence->silent, reader);
         const bool local = pool->owner == reader.worker;
         if (is_better(why, best) || (why == MissReason::kNone && local && !is_local)) {
           best = why;

@@ -78,6 +78,8 @@ enum class RecordKind : uint8_t {
   kLease,
   kOperation,
   kJob,
+  kPin,
+  kEvictionSetting,
   kPresence,  // from here on: soft
   kPoolReport,
   kSeenReplica,
@@ -108,6 +110,7 @@ BERTH_RECORD(Replica, ReplicaId, id);
 BERTH_RECORD(Reservation, ReplicaId, first);
 BERTH_RECORD(Lease, LeaseId, id);
 BERTH_RECORD(Job, JobId, id);
+BERTH_RECORD(Pin, ReplicaId, replica);
 BERTH_RECORD(Presence, SessionId, session);
 BERTH_RECORD(PoolReport, PoolId, pool);
 BERTH_RECORD(SeenReplica, ReplicaId, replica);
@@ -134,6 +137,14 @@ struct RecordTraits<Meta> {
   static RecordKey key_of(const Meta&) { return key({}); }
 };
 
+struct EvictionSettingKey {};
+template <>
+struct RecordTraits<EvictionSetting> {
+  using Key = EvictionSettingKey;
+  static RecordKey key(Key) { return {RecordKind::kEvictionSetting, 0, 0}; }
+  static RecordKey key_of(const EvictionSetting&) { return key({}); }
+};
+
 template <class R>
 using KeyOf = typename RecordTraits<R>::Key;
 
@@ -143,7 +154,7 @@ using KeyOf = typename RecordTraits<R>::Key;
 struct Forgotten {};
 using RecordValue =
     std::variant<Forgotten, Meta, Namespace, Session, Pool, Replica, Reservation, Lease, Operation,
-                 Job, Presence, PoolReport, SeenReplica, SeenLease>;
+                 Job, Pin, EvictionSetting, Presence, PoolReport, SeenReplica, SeenLease>;
 
 struct Mutation {
   RecordKey key;

@@ -67,8 +67,7 @@ Result<Outcome> handle(const Context& c, const Commit& command) {
       ready.offset = command.offsets[i];
       move_to(c, ready, ReplicaState::kReady, Why::kNone);
       // A pool that drains takes what was granted before, and retires it with the rest.
-      if (c.draft.find<Pool>(ready.pool)->state != PoolState::kOpen)
-        retire(c, ready, Why::kPoolClosing);
+      if (const Why why = leaves_at_once(c, ready); why != Why::kNone) retire(c, ready, why);
       code = CommitCode::kCommitted;
       ++committed;
     } else if (replica && replica->state == ReplicaState::kReady &&
@@ -130,19 +129,6 @@ Result<Outcome> handle(const Context& c, const Abort& command) {
                   .session = command.client,
                   .replica = freed.front(),
                   .count = freed.size()});
-  return answer;
-}
-
-Result<Outcome> handle(const Context& c, const Evict& command) {
-  if (Result<> count = check_count(c, "replicas", command.replicas.size()); !count)
-    return tl::unexpected(count.error());
-  PerItem answer;
-  for (const ReplicaId id : command.replicas) {
-    const Replica* replica = c.draft.find<Replica>(id);
-    const bool retires = replica && can_retire(*replica);
-    if (retires) retire(c, *replica, Why::kEvicted);
-    answer.done.push_back(retires);
-  }
   return answer;
 }
 

@@ -88,7 +88,7 @@ Result<Outcome> handle(const Context& c, const ClosePool& command) {
   if (pool->owner != command.caller.session)
     return refuse(Reason::kPermissionDenied,
                   "pool " + to_text(command.pool) + " does not belong to this session");
-  if (pool->state == PoolState::kOpen) {
+  if (pool->state != PoolState::kClosing) {
     Pool closing = *pool;
     closing.state = PoolState::kClosing;
     c.draft.emit({.kind = EventKind::kPoolClosing, .session = closing.owner, .pool = closing.id});

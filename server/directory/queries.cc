@@ -6,8 +6,8 @@
 
 namespace berth {
 
-MissReason obstacle(const Replica& replica, const Pool& pool, bool owner_present, bool owner_silent,
-                    const Reader& reader) {
+MissReason obstacle(const Replica& replica, const Namespace& ns, const Pool& pool,
+                    bool owner_present, bool owner_silent, const Reader& reader) {
   if (pool.state == PoolState::kGone) return MissReason::kNotPresent;
   if (!can_reach(pool, reader)) return MissReason::kNotAccessible;
   switch (replica.state) {
@@ -20,6 +20,8 @@ MissReason obstacle(const Replica& replica, const Pool& pool, bool owner_present
     case ReplicaState::kReady:
       break;
   }
+  // A job retires it; that takes slices, and nobody waits for them.
+  if (pool.state != PoolState::kOpen || replica.id < ns.evicted_below) return MissReason::kRetiring;
   if (!owner_present) return MissReason::kUnverified;
   if (owner_silent) return MissReason::kOwnerSilent;
   return MissReason::kNone;

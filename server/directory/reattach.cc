@@ -137,9 +137,9 @@ struct Judging {
                       (ns->quota_bytes > 0 && in_namespace > ns->quota_bytes);
     c.draft.emit({.kind = EventKind::kAdopted, .pool = pool.id, .replica = replica.id, .count = 1});
     move_to(c, replica, ReplicaState::kReady, Why::kNone);
-    if (!is_copy && !over && pool.state == PoolState::kOpen) return LedgerVerdict::kAdopted;
-    move_to(c, replica, ReplicaState::kRetiring,
-            is_copy || over ? Why::kOverQuota : Why::kPoolClosing);
+    const Why leaves = is_copy || over ? Why::kOverQuota : leaves_at_once(c, replica);
+    if (leaves == Why::kNone) return LedgerVerdict::kAdopted;
+    move_to(c, replica, ReplicaState::kRetiring, leaves);
     return LedgerVerdict::kReclaim;
   }
 };

@@ -10,6 +10,7 @@
 #include "common/ids.h"
 #include "common/time.h"
 #include "server/directory/types.h"
+#include "server/policy/eviction_kind.h"
 
 namespace berth {
 
@@ -41,6 +42,8 @@ struct Namespace {
   NamespaceSpec spec;
   Fingerprint fingerprint;
   uint64_t quota_bytes = 0;  // 0: none
+  // Replicas with lower ids were evicted together: hidden at once, retired in slices.
+  ReplicaId evicted_below;
 };
 
 // An attached worker, or a client that joined one.
@@ -166,6 +169,9 @@ enum class JobKind : uint8_t {
   kDropPool = 1,    // the pool's memory is proven gone (or unreachable for ever): drop its replicas
   kEndSession = 2,  // give back what a closed or fenced session held, then forget it
   kClosePool = 3,   // drained close: retire every READY replica
+  kDrainPool = 4,   // the same for a pool that stays; ends when it is empty
+  kEvictNamespace = 5,  // retire every replica of a namespace below its `evicted_below`
+  kTrimPool = 6,        // a policy retires replicas of a pool until `target_bytes` are left
 };
 // Long work: durable, cut into slices, its effect on visibility immediate.
 struct Job {
@@ -173,8 +179,34 @@ struct Job {
   JobKind kind = JobKind::kDropPool;
   PoolId pool;
   SessionId session;
+  NamespaceId namespace_id;
+  uint64_t target_bytes = 0;
   uint64_t cursor = 0;
   uint64_t done = 0;
+};
+
+// A copy that no policy may evict. Forgotten with its replica.
+struct Pin {
+  ReplicaId replica;
+  PinKind kind = PinKind::kSoft;
+  Time expires;  // soft ones
+};
+
+// How pools make room. One for all pools; absent until an operator sets it, then instead of the
+// configuration's.
+struct EvictionSetting {
+  policy::EvictionKind kind = policy::EvictionKind::kAdaptive;
+  uint32_t high_permille = 900;
+  uint32_t low_permille = 800;
+
+  uint64_t high_of(uint64_t budget_bytes) const { return share(budget_bytes, high_permille); }
+  uint64_t low_of(uint64_t budget_bytes) const { return share(budget_bytes, low_permille); }
+  friend bool operator==(const EvictionSetting&, const EvictionSetting&) = default;
+
+ private:
+  static uint64_t share(uint64_t bytes, uint32_t permille) {
+    return bytes / 1000 * permille + bytes % 1000 * permille / 1000;
+  }
 };
 
 }  // namespace berth

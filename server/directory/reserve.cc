@@ -82,7 +82,9 @@ class Granting {
     StoreCode code = StoreCode::kGranted;
     c_.draft.each_replica(key, [&](const Replica& replica) {
       const Pool* pool = c_.draft.find<Pool>(replica.pool);
-      if (!can_reach(*pool, reader_) || pool->state != PoolState::kOpen) return true;
+      if (!can_reach(*pool, reader_) || pool->state != PoolState::kOpen ||
+          replica.id < namespace_.evicted_below)
+        return true;
       if (replica.state == ReplicaState::kReady) {
         code = StoreCode::kAlreadyPresent;
         return false;

@@ -141,13 +141,26 @@ void repeat_asks(const Context& c) {
   }
 }
 
+// A pin that is over protects nothing already; here its record goes.
+bool forget_pins(const Context& c, uint32_t& left) {
+  for (const auto& [expires, id] : c.draft.base().pin_deadlines()) {
+    if (expires > c.now) return true;
+    const Pin* pin = c.draft.find<Pin>(id);
+    if (!pin || pin->kind != PinKind::kSoft || pin->expires > c.now) continue;
+    if (left == 0) return false;
+    --left;
+    c.draft.forget<Pin>(id);
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Outcome> handle(const Context& c, const Tick&) {
   hide_silent_workers(c);
   repeat_asks(c);  // first, so that what is asked for below is not asked for twice
   uint32_t left = c.config.slice_records;
-  const bool all = judge_reservations(c, left) && judge_leases(c, left);
+  const bool all = judge_reservations(c, left) && judge_leases(c, left) && forget_pins(c, left);
   return Ticked{!all};
 }
 

@@ -114,6 +114,26 @@ std::string_view name_of(Why why) {
       return "ledger_mismatch";
     case Why::kOverQuota:
       return "over_quota";
+    case Why::kMadeRoom:
+      return "made_room";
+    case Why::kMadeRoomInNamespace:
+      return "made_room_in_namespace";
+    case Why::kPoolDraining:
+      return "pool_draining";
+    case Why::kNamespaceEvicted:
+      return "namespace_evicted";
+    case Why::kPoolTrimmed:
+      return "pool_trimmed";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(PinKind kind) {
+  switch (kind) {
+    case PinKind::kSoft:
+      return "soft";
+    case PinKind::kHard:
+      return "hard";
   }
   return "unknown";
 }

@@ -22,7 +22,7 @@ enum class ReplicaState : uint8_t { kReserved = 1, kReady = 2, kRetiring = 3, kQ
 
 // What is stored about a pool's life. Whether it is verified or silent follows from its owner's
 // session.
-enum class PoolState : uint8_t { kOpen = 1, kClosing = 4, kGone = 5 };
+enum class PoolState : uint8_t { kOpen = 1, kClosing = 4, kGone = 5, kDraining = 6 };
 
 enum class StoreCode : uint8_t {
   kGranted = 1,
@@ -65,13 +65,27 @@ enum class MissReason : uint8_t {
 // Why a replica retires or is quarantined. A bounded set: metric label and CLI column.
 enum class Why : uint8_t {
   kNone = 0,
-  kEvicted = 1,  // an operator or a policy asked
+  kEvicted = 1,  // an operator named it
   kPoolClosing = 2,
   kWriterFenced = 3,    // its writer is proven dead
   kWriterAborted = 4,   // given up by its writer, pages in somebody else's pool
   kWriteOverdue = 5,    // quarantined: the writer was asked to stop and has not answered
   kLedgerMismatch = 6,  // quarantined: directory and ledger name different bytes
   kOverQuota = 7,       // adopted past a quota, drained
+  kMadeRoom =
+      8,  // a policy chose it: its pool was over the high watermark, or a store found no room
+  kMadeRoomInNamespace = 9,  // a policy chose it: its namespace was near its quota
+  kPoolDraining = 10,        // an operator drains its pool
+  kNamespaceEvicted = 11,    // an operator evicted its namespace
+  kPoolTrimmed = 12,         // a policy chose it: an operator asked the pool to shrink
+};
+inline constexpr Why kWhyLast = Why::kPoolTrimmed;
+
+// How a pin keeps a copy from being evicted by a policy. It never keeps memory from being proven
+// gone.
+enum class PinKind : uint8_t {
+  kSoft = 1,  // until its time is over
+  kHard = 2,  // until it is taken off; all of a pool's stay under its low watermark
 };
 
 std::string_view name_of(Medium);
@@ -80,6 +94,7 @@ std::string_view name_of(ReplicaState);
 std::string_view name_of(StoreCode);
 std::string_view name_of(MissReason);
 std::string_view name_of(Why);
+std::string_view name_of(PinKind);
 
 inline constexpr size_t kDigestBytesMin = 16;
 inline constexpr size_t kDigestBytesMax = 32;

@@ -12,6 +12,8 @@ PoolUsage& PoolUsage::operator+=(const PoolUsage& other) {
   ready_replicas += other.ready_replicas;
   retiring_replicas += other.retiring_replicas;
   quarantined_replicas += other.quarantined_replicas;
+  hard_pin_bytes += other.hard_pin_bytes;
+  pins += other.pins;
   return *this;
 }
 
@@ -40,8 +42,17 @@ PoolUsage usage_of(const Replica& replica, const Pool& pool, int sign) {
   return usage;
 }
 
+PoolUsage usage_of(const Pin& pin, const Replica& replica, const Pool& pool, int sign) {
+  PoolUsage usage;
+  usage.pins = sign;
+  if (pin.kind == PinKind::kHard)
+    usage.hard_pin_bytes = sign * static_cast<int64_t>(pool.pages_bytes(replica.size_bytes));
+  return usage;
+}
+
 NamespaceUsage& NamespaceUsage::operator+=(const NamespaceUsage& other) {
   allocated_bytes += other.allocated_bytes;
+  retiring_bytes += other.retiring_bytes;
   ready_bytes += other.ready_bytes;
   replicas += other.replicas;
   return *this;
@@ -50,6 +61,7 @@ NamespaceUsage& NamespaceUsage::operator+=(const NamespaceUsage& other) {
 NamespaceUsage namespace_usage_of(const Replica& replica, const Pool& pool, int sign) {
   NamespaceUsage usage;
   usage.allocated_bytes = sign * static_cast<int64_t>(pool.pages_bytes(replica.size_bytes));
+  if (replica.state == ReplicaState::kRetiring) usage.retiring_bytes = usage.allocated_bytes;
   if (replica.state == ReplicaState::kReady)
     usage.ready_bytes = sign * static_cast<int64_t>(replica.size_bytes);
   usage.replicas = sign;

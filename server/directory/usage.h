@@ -20,6 +20,8 @@ struct PoolUsage {
   int64_t ready_replicas = 0;
   int64_t retiring_replicas = 0;
   int64_t quarantined_replicas = 0;
+  int64_t hard_pin_bytes = 0;  // of ready_allocated and retiring: what hard pins keep
+  int64_t pins = 0;
 
   int64_t allocated_bytes() const {
     return reserved_bytes + ready_allocated_bytes + retiring_bytes + quarantined_bytes;
@@ -31,11 +33,14 @@ struct PoolUsage {
   friend bool operator==(const PoolUsage&, const PoolUsage&) = default;
 };
 
+// What a pin on this replica adds to its pool's figures.
+PoolUsage usage_of(const Pin& pin, const Replica& replica, const Pool& pool, int sign);
 // What one replica adds to its pool's figures; sign is +1 or -1.
 PoolUsage usage_of(const Replica& replica, const Pool& pool, int sign);
 
 struct NamespaceUsage {
   int64_t allocated_bytes = 0;  // every state: what the quota counts
+  int64_t retiring_bytes = 0;   // of it
   int64_t ready_bytes = 0;
   int64_t replicas = 0;
   NamespaceUsage& operator+=(const NamespaceUsage& other);

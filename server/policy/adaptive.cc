@@ -74,12 +74,16 @@ void Adaptive::unlink(uint32_t slot) {
   --size_;
 }
 
-void Adaptive::request() {
-  ++now_;
+void Adaptive::resume() {
   latest_.fill(kNoSlot);
   parent_uses_ = kUsesMax;
   known_prefix_ = 0;
   is_first_chunk_ = true;
+}
+
+void Adaptive::request() {
+  ++now_;
+  resume();
   if (now_ % kAdaptEvery == 0) adapt();
 }
 

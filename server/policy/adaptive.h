@@ -31,6 +31,7 @@ class Adaptive final : public EvictionPolicy {
   explicit Adaptive(SlotStates& slots);
 
   void request() override;
+  void resume() override;
   void accessed(std::span<const uint32_t> slots) override;
   void inserted(const Chunk& chunk) override;
   void removed(uint32_t slot) override;

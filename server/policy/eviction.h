@@ -9,6 +9,7 @@
 //
 //   request()                      a new request; what follows belongs to it, in chain order
 //   accessed({s0, s1, s2})         its prefix was found here
+//   resume()                       later, when the rest of its chain was stored
 //   inserted({s9, hash, 3})        the chunk behind it is new
 //   pick(n, eligible, victims)     n slots leave: those worth least
 #pragma once
@@ -19,10 +20,9 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "common/error.h"
+#include "server/policy/eviction_kind.h"
 #include "server/policy/slot_states.h"
 
 namespace berth::policy {
@@ -47,6 +47,8 @@ class EvictionPolicy {
   virtual ~EvictionPolicy() = default;
 
   virtual void request() = 0;
+  // What follows belongs to a request that was announced before, with others in between.
+  virtual void resume() {}
   // Slots that this policy does not hold are ignored: they were picked a moment ago.
   virtual void accessed(std::span<const uint32_t> slots) = 0;
   // The slot must not be held by any policy.
@@ -64,12 +66,6 @@ class EvictionPolicy {
   // How it is set at present, for operators: one line.
   virtual std::string describe() const = 0;
 };
-
-enum class EvictionKind : uint8_t { kLru = 1, kS3Fifo = 2, kLfuDa = 3, kAdaptive = 4 };
-
-std::string_view name_of(EvictionKind kind);
-// Errors: invalid_argument with the accepted names.
-Result<EvictionKind> parse_eviction_kind(std::string_view text);
 
 // `slots` is shared by the policies of all pools and outlives them.
 std::unique_ptr<EvictionPolicy> make_eviction_policy(EvictionKind kind, SlotStates& slots);

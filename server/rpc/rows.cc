@@ -34,6 +34,8 @@ v1::PoolUsage usage_row(const PoolEntry& entry) {
   row.set_retiring_replicas(count(usage.retiring_replicas));
   row.set_quarantined_replicas(count(usage.quarantined_replicas));
   row.set_leased_replicas(count(entry.leased_replicas));
+  row.set_pinned_replicas(count(usage.pins));
+  row.set_hard_pin_bytes(count(usage.hard_pin_bytes));
   return row;
 }
 
@@ -44,6 +46,7 @@ v1::PoolState state_of(const Directory& directory, const Pool& pool) {
   const auto* presence = directory.find<Presence>(pool.owner);
   if (!presence || presence->attachment != Attached::kAttached) return v1::POOL_STATE_UNVERIFIED;
   if (presence->silent) return v1::POOL_STATE_SILENT;
+  if (pool.state == PoolState::kDraining) return v1::POOL_STATE_DRAINING;
   return pool.state == PoolState::kClosing ? v1::POOL_STATE_CLOSING : v1::POOL_STATE_LIVE;
 }
 
@@ -137,7 +140,9 @@ v1::ReplicaRow replica_row(const ViewContext& context, const ReplicaSlot& slot) 
   if (const auto* pool = context.directory.find<Pool>(replica.pool)) {
     row.set_pool_name(pool->spec.name);
     const v1::PoolState state = state_of(context.directory, *pool);
-    row.set_readable(replica.state == ReplicaState::kReady && state == v1::POOL_STATE_LIVE);
+    const auto* ns = context.directory.find<Namespace>(replica.key.namespace_id());
+    row.set_readable(replica.state == ReplicaState::kReady && state == v1::POOL_STATE_LIVE &&
+                     !(ns && replica.id < ns->evicted_below));
   }
   return row;
 }

@@ -130,6 +130,11 @@ Result<Commit> to_command(const v1::CommitRequest& request, const RequestContext
   fields.length("offsets", static_cast<size_t>(request.offsets_size()), command.replicas.size());
   for (const uint64_t offset : request.offsets()) fields.number("offsets", offset, 0, kBytesMax);
   command.offsets.assign(request.offsets().begin(), request.offsets().end());
+  if (request.positions_size() > 0)
+    fields.length("positions", static_cast<size_t>(request.positions_size()),
+                  command.replicas.size());
+  command.positions.assign(request.positions().begin(), request.positions().end());
+  command.ends_chain = request.ends_chain();
   return fields.checked(std::move(command));
 }
 

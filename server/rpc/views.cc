@@ -59,6 +59,12 @@ std::string_view name_of(JobKind kind) {
       return "end_session";
     case JobKind::kClosePool:
       return "close_pool";
+    case JobKind::kDrainPool:
+      return "drain_pool";
+    case JobKind::kEvictNamespace:
+      return "evict_namespace";
+    case JobKind::kTrimPool:
+      return "trim_pool";
   }
   return "unknown";
 }
@@ -68,8 +74,12 @@ int64_t records_left(const Directory& directory, const Job& job) {
     const SessionUsage usage = directory.session_usage(job.session);
     return usage.reservations + usage.leases + usage.operations;
   }
+  // READY ones of the namespace are not counted apart: at most so many.
+  if (job.kind == JobKind::kEvictNamespace)
+    return directory.namespace_usage(job.namespace_id).replicas;
   const PoolEntry* pool = directory.find_pool(job.pool);
   if (!pool) return 0;
+  if (job.kind == JobKind::kTrimPool) return pool->usage.ready_replicas;
   return job.kind == JobKind::kClosePool ? pool->usage.ready_replicas : pool->usage.replicas();
 }
 

@@ -15,6 +15,7 @@ Sequencer::Sequencer(SequencerConfig config, std::unique_ptr<Store> store, const
       store_(std::move(store)),
       clock_(clock),
       events_(config_.events_max),
+      evictor_(config_.evictor, config_.directory),
       logical_clock_(Time{}, config_.max_step) {}
 
 Sequencer::~Sequencer() { stop(); }
@@ -110,7 +111,7 @@ void Sequencer::run() {
 }
 
 Sequencer::Wake Sequencer::wait_for_work() {
-  const bool has_own_work = !is_degraded() && (tick_has_more_ || jobs_due_);
+  const bool has_own_work = !is_degraded() && (tick_has_more_ || jobs_due_ || evictor_.has_work());
   std::unique_lock lock(queue_mutex_);
   if (!has_own_work)
     queue_ready_.wait_for(lock, std::chrono::milliseconds(config_.tick_interval.millis),
@@ -130,6 +131,7 @@ void Sequencer::turn() {
   run_tick();
   run_queued();
   run_job_slice();
+  run_eviction_slice();
 }
 
 void Sequencer::advance_time() {
@@ -158,6 +160,7 @@ void Sequencer::run_tick() {
   jobs_due_ = jobs_due_ || !directory_.jobs().empty();
   const std::optional<Outcome> outcome = run_own(Tick{});
   tick_has_more_ = outcome && std::get<Ticked>(*outcome).more;
+  report_policies(now);
 }
 
 void Sequencer::run_job_slice() {
@@ -171,6 +174,44 @@ void Sequencer::run_job_slice() {
   job_cursor_ = next->first;
   const std::optional<Outcome> outcome = run_own(RunJob{job_cursor_});
   if (outcome && std::get<JobRan>(*outcome).more) job_round_has_more_ = true;
+}
+
+// What a policy chooses is decided like any other command, so it may find that somebody began to
+// read.
+void Sequencer::run_eviction_slice() {
+  if (is_degraded()) return;
+  const int64_t started_nanos = clock_.monotonic_nanos();
+  const std::optional<MakeRoom> slice = evictor_.next(directory_, logical_clock_.now());
+  if (!slice) return;
+  const std::optional<Outcome> outcome = run_own(*slice);
+  if (!outcome) return;
+  evictor_.answered(directory_, *slice, std::get<PerItem>(*outcome), logical_clock_.now());
+  const auto micros = static_cast<uint64_t>((clock_.monotonic_nanos() - started_nanos) / 1000);
+  const std::lock_guard lock(queue_mutex_);
+  stats_.eviction = evictor_.stats();
+  stats_.eviction_slice_micros_max = std::max(stats_.eviction_slice_micros_max, micros);
+}
+
+void Sequencer::report_policies(int64_t now) {
+  if (now < next_report_millis_) return;
+  next_report_millis_ = now + 1000;
+  std::vector<policy::PolicyRow> rows = evictor_.rows();
+  const uint64_t bytes = evictor_.memory_bytes();
+  const std::lock_guard lock(queue_mutex_);
+  policies_ = std::move(rows);
+  stats_.eviction = evictor_.stats();
+  stats_.eviction_memory_bytes = bytes;
+}
+
+std::vector<policy::PolicyRow> Sequencer::policies() const {
+  const std::lock_guard lock(queue_mutex_);
+  return policies_;
+}
+
+EvictionSetting Sequencer::eviction_setting() const {
+  const DirectoryView seen = view();
+  const EvictionSetting* set = seen->find<EvictionSetting>({});
+  return set ? *set : config_.directory.eviction;
 }
 
 std::optional<Outcome> Sequencer::run_own(const Command& command) {
@@ -199,8 +240,12 @@ Result<Decision> Sequencer::carry_out(std::span<const Command> commands) {
     if (flusher_) flusher_->note_commit();
   }
   if (!decision.mutations.empty()) {
-    const std::lock_guard lock(view_mutex_);
-    install(directory_, decision);
+    evictor_.before_install(directory_, decision.mutations);
+    {
+      const std::lock_guard lock(view_mutex_);
+      install(directory_, decision);
+    }
+    evictor_.after_install(directory_, commands, decision.outcomes, decision.mutations);
   }
   count(decision);
   return decision;
@@ -258,6 +303,7 @@ void Sequencer::enter_epoch(Directory& fresh, const Decision& restarted) {
     const std::lock_guard lock(view_mutex_);
     std::swap(directory_, fresh);
   }
+  evictor_.start(directory_);
   tick_has_more_ = false;
   job_cursor_ = JobId();
   job_round_has_more_ = false;

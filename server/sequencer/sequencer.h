@@ -35,6 +35,7 @@
 #include "common/error.h"
 #include "server/directory/apply.h"
 #include "server/directory/directory.h"
+#include "server/policy/evictor.h"
 #include "server/sequencer/decide.h"
 #include "server/sequencer/event_log.h"
 #include "server/sequencer/flusher.h"
@@ -54,6 +55,7 @@ struct SequencerConfig {
   uint32_t batch_commands_max = 256;
   uint32_t batch_records_max = 16'384;  // sum of weight_of() of one batch
   uint32_t events_max = 65'536;         // kept for watchers
+  policy::EvictorConfig evictor;
 };
 
 struct SequencerStats {
@@ -66,6 +68,9 @@ struct SequencerStats {
   uint64_t queued = 0;        // now
   uint64_t stall_millis = 0;  // the server's own stalls, not charged to anybody
   uint64_t slice_micros_max = 0;
+  policy::EvictorStats eviction;
+  uint64_t eviction_slice_micros_max = 0;
+  uint64_t eviction_memory_bytes = 0;  // of all policies; as of the latest second
 };
 
 // Told after install, on the sequencer's thread, in order. Must not block, and must not hold a
@@ -102,6 +107,9 @@ class Sequencer {
   void submit(Command command, Reply done);
 
   DirectoryView view() const { return {directory_, view_mutex_}; }
+  // The policies and what they hold, as of the latest second.
+  std::vector<policy::PolicyRow> policies() const;
+  EvictionSetting eviction_setting() const;
   EventLog& events() { return events_; }
   const EventLog& events() const { return events_; }
   SequencerStats stats() const;
@@ -134,6 +142,8 @@ class Sequencer {
   void run_queued();
   void run_tick();
   void run_job_slice();
+  void run_eviction_slice();
+  void report_policies(int64_t now);
   // One command of our own; nothing when the store refused it.
   std::optional<Outcome> run_own(const Command& command);
   Batch take_batch();
@@ -164,6 +174,8 @@ class Sequencer {
   std::unique_ptr<Flusher> flusher_;  // interval durability only
 
   // Of the sequencer's thread.
+  policy::Evictor evictor_;
+  int64_t next_report_millis_ = 0;
   LogicalClock logical_clock_;
   int64_t next_tick_millis_ = 0;
   int64_t next_reopen_millis_ = 0;  // while degraded
@@ -174,12 +186,13 @@ class Sequencer {
   bool jobs_due_ = false;
   bool job_round_has_more_ = false;
 
-  mutable std::mutex queue_mutex_;  // guards queue_, stopping_, degraded_reason_, stats_
+  mutable std::mutex queue_mutex_;  // guards what follows, down to policies_
   std::condition_variable queue_ready_;
   std::deque<Queued> queue_;
   bool stopping_ = false;
   std::string degraded_reason_;
   SequencerStats stats_;
+  std::vector<policy::PolicyRow> policies_;
 
   std::atomic<bool> degraded_{false};
   std::atomic<uint64_t> turns_{0};

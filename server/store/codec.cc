@@ -37,6 +37,10 @@ std::optional<Family> family_of(RecordKind kind) {
       return Family::kOperations;
     case RecordKind::kJob:
       return Family::kJobs;
+    case RecordKind::kPin:
+      return Family::kPins;
+    case RecordKind::kEvictionSetting:
+      return Family::kMeta;
     default:
       return std::nullopt;
   }
@@ -99,6 +103,8 @@ struct Codec::Messages {
   store::v1::LeaseRecord of_lease;
   store::v1::OperationRecord of_operation;
   store::v1::JobRecord of_job;
+  store::v1::PinRecord of_pin;
+  store::v1::EvictionRecord of_eviction;
 
   store::v1::NamespaceRecord& of(const Namespace&) { return of_namespace; }
   store::v1::SessionRecord& of(const Session&) { return of_session; }
@@ -108,6 +114,8 @@ struct Codec::Messages {
   store::v1::LeaseRecord& of(const Lease&) { return of_lease; }
   store::v1::OperationRecord& of(const Operation&) { return of_operation; }
   store::v1::JobRecord& of(const Job&) { return of_job; }
+  store::v1::PinRecord& of(const Pin&) { return of_pin; }
+  store::v1::EvictionRecord& of(const EvictionSetting&) { return of_eviction; }
 };
 
 namespace {
@@ -117,7 +125,8 @@ template <class R>
 constexpr bool kHasMessage =
     std::is_same_v<R, Namespace> || std::is_same_v<R, Session> || std::is_same_v<R, Pool> ||
     std::is_same_v<R, Replica> || std::is_same_v<R, Reservation> || std::is_same_v<R, Lease> ||
-    std::is_same_v<R, Operation> || std::is_same_v<R, Job>;
+    std::is_same_v<R, Operation> || std::is_same_v<R, Job> || std::is_same_v<R, Pin> ||
+    std::is_same_v<R, EvictionSetting>;
 
 bool is_part_of_reservation(const RecordValue& value) {
   const Replica* replica = std::get_if<Replica>(&value);
@@ -134,7 +143,10 @@ std::optional<EncodedChange> Codec::encode(const Mutation& mutation) {
   if (!family || is_part_of_reservation(mutation.value)) return std::nullopt;
 
   key_.clear();
-  append_id(mutation.key.first, key_);
+  if (mutation.key.kind == RecordKind::kEvictionSetting)
+    key_ = kEvictionKey;
+  else
+    append_id(mutation.key.first, key_);
   if (mutation.key.kind == RecordKind::kOperation) append_id(mutation.key.second, key_);
   if (mutation.key.kind == RecordKind::kReservation) key_.push_back(kReservationSuffix);
 
@@ -159,6 +171,10 @@ Result<Mutation> Codec::decode(Family family, std::string_view key, std::string_
     if (key.size() == key_bytes && parse(value, message) && read(message, record))
       decoded = put_of(std::move(record));
   };
+  if (family == Family::kMeta && key == kEvictionKey) {
+    decode_as(EvictionSetting{}, key.size());
+    return decoded ? Result<Mutation>(*std::move(decoded)) : refuse_record(kFamilyNames[0], key);
+  }
   if (key.size() < kIdBytes) return refuse_record(kFamilyNames[static_cast<size_t>(family)], key);
   const uint64_t id = id_at(key, 0);
 
@@ -210,6 +226,12 @@ Result<Mutation> Codec::decode(Family family, std::string_view key, std::string_
     case Family::kJobs: {
       Job record;
       record.id = JobId(id);
+      decode_as(record, kIdBytes);
+      break;
+    }
+    case Family::kPins: {
+      Pin record;
+      record.replica = ReplicaId(id);
       decode_as(record, kIdBytes);
       break;
     }

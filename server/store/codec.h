@@ -30,13 +30,16 @@ enum class Family : uint8_t {
   kTasks,
   kOperations,
   kJobs,
+  kPins,
 };
-inline constexpr std::array<std::string_view, 9> kFamilyNames{
-    "meta", "namespaces", "sessions", "pools", "replicas", "leases", "tasks", "operations", "jobs"};
+inline constexpr std::array<std::string_view, 10> kFamilyNames{
+    "meta",   "namespaces", "sessions",   "pools", "replicas",
+    "leases", "tasks",      "operations", "jobs",  "pins"};
 
 // Raised when a record changes its meaning; then an older store is migrated at start, and a newer
-// one refused.
-inline constexpr uint32_t kStoreSchema = 1;
+// one refused. 2: pins, the eviction setting, and what evicts a namespace, which an older berthd
+// would pass over; a store of schema 1 has none of them, so opening it makes it one of schema 2.
+inline constexpr uint32_t kStoreSchema = 2;
 
 // Where a store was made, so that a copy of it can be told from it: a file that no copy has. See
 // origin.h.
@@ -55,6 +58,7 @@ struct StoreHeader {
 
 inline constexpr std::string_view kHeaderKey = "store";
 inline constexpr std::string_view kClockKey = "clock";
+inline constexpr std::string_view kEvictionKey = "eviction";
 
 std::string encode_header(const StoreHeader& header);
 Result<StoreHeader> decode_header(std::string_view value);
@@ -79,7 +83,8 @@ class Codec {
   // Meta, which goes into the header.
   std::optional<EncodedChange> encode(const Mutation& mutation);
 
-  // A record of any family but meta. Errors: kStoreCorrupt naming family and key.
+  // A record of any family; of meta the eviction setting only. Errors: kStoreCorrupt naming family
+  // and key.
   Result<Mutation> decode(Family family, std::string_view key, std::string_view value);
 
  private:

@@ -96,6 +96,7 @@ void write(const Namespace& record, store::v1::NamespaceRecord& message) {
   message.set_parts(spec.parts);
   message.set_digest_bytes(spec.digest_bytes);
   message.set_quota_bytes(record.quota_bytes);
+  message.set_evicted_below(record.evicted_below.value());
   message.set_fingerprint(id_bytes(record.fingerprint));
 }
 
@@ -119,6 +120,7 @@ bool read(const store::v1::NamespaceRecord& message, Namespace& record) {
   spec.parts = message.parts();
   spec.digest_bytes = message.digest_bytes();
   record.quota_bytes = message.quota_bytes();
+  record.evicted_below = ReplicaId(message.evicted_below());
   return read_id(message.fingerprint(), record.fingerprint);
 }
 
@@ -206,7 +208,7 @@ bool read(const store::v1::PoolRecord& message, Pool& record) {
          read_enum(message.medium(), Medium::kCpu, Medium::kSsd, spec.medium) &&
          read_enum(message.tier(), Tier::kL1, Tier::kL2, spec.tier) &&
          read_enum(message.scope(), Scope::kProcess, Scope::kDomain, spec.scope) &&
-         read_enum(message.state(), PoolState::kOpen, PoolState::kGone, record.state);
+         read_enum(message.state(), PoolState::kOpen, PoolState::kDraining, record.state);
 }
 
 // ---- Replicas and reservations
@@ -235,7 +237,7 @@ bool read(const store::v1::ReplicaRecord& message, Replica& record) {
          read_digest(message.digest(), record.key.digest) &&
          read_enum(message.state(), ReplicaState::kReady, ReplicaState::kQuarantined,
                    record.state) &&
-         read_enum(message.why(), Why::kNone, Why::kOverQuota, record.why);
+         read_enum(message.why(), Why::kNone, kWhyLast, record.why);
 }
 
 void write(const Reservation& record, store::v1::ReservationRecord& message) {
@@ -341,6 +343,8 @@ void write(const Job& record, store::v1::JobRecord& message) {
   message.set_session(record.session.value());
   message.set_cursor(record.cursor);
   message.set_done(record.done);
+  message.set_namespace_id(record.namespace_id.value());
+  message.set_target_bytes(record.target_bytes);
 }
 
 bool read(const store::v1::JobRecord& message, Job& record) {
@@ -348,7 +352,37 @@ bool read(const store::v1::JobRecord& message, Job& record) {
   record.session = SessionId(message.session());
   record.cursor = message.cursor();
   record.done = message.done();
-  return read_enum(message.kind(), JobKind::kDropPool, JobKind::kClosePool, record.kind);
+  record.namespace_id = NamespaceId(message.namespace_id());
+  record.target_bytes = message.target_bytes();
+  return read_enum(message.kind(), JobKind::kDropPool, JobKind::kTrimPool, record.kind);
+}
+
+// ---- Pins and the eviction setting
+// ----------------------------------------------------------------------------
+
+void write(const Pin& record, store::v1::PinRecord& message) {
+  message.set_kind(static_cast<uint32_t>(record.kind));
+  message.set_expires_millis(record.expires.millis);
+}
+
+bool read(const store::v1::PinRecord& message, Pin& record) {
+  record.expires = Time{message.expires_millis()};
+  return read_enum(message.kind(), PinKind::kSoft, PinKind::kHard, record.kind);
+}
+
+void write(const EvictionSetting& record, store::v1::EvictionRecord& message) {
+  message.set_policy(static_cast<uint32_t>(record.kind));
+  message.set_high_permille(record.high_permille);
+  message.set_low_permille(record.low_permille);
+}
+
+bool read(const store::v1::EvictionRecord& message, EvictionSetting& record) {
+  record.high_permille = message.high_permille();
+  record.low_permille = message.low_permille();
+  return record.low_permille > 0 && record.low_permille < record.high_permille &&
+         record.high_permille <= 1000 &&
+         read_enum(message.policy(), policy::EvictionKind::kLru, policy::EvictionKind::kAdaptive,
+                   record.kind);
 }
 
 }  // namespace berth

@@ -18,6 +18,8 @@ void write(const Reservation& record, store::v1::ReservationRecord& message);
 void write(const Lease& record, store::v1::LeaseRecord& message);
 void write(const Operation& record, store::v1::OperationRecord& message);
 void write(const Job& record, store::v1::JobRecord& message);
+void write(const Pin& record, store::v1::PinRecord& message);
+void write(const EvictionSetting& record, store::v1::EvictionRecord& message);
 
 [[nodiscard]] bool read(const store::v1::NamespaceRecord& message, Namespace& record);
 [[nodiscard]] bool read(const store::v1::SessionRecord& message, Session& record);
@@ -27,6 +29,8 @@ void write(const Job& record, store::v1::JobRecord& message);
 [[nodiscard]] bool read(const store::v1::LeaseRecord& message, Lease& record);
 [[nodiscard]] bool read(const store::v1::OperationRecord& message, Operation& record);
 [[nodiscard]] bool read(const store::v1::JobRecord& message, Job& record);
+[[nodiscard]] bool read(const store::v1::PinRecord& message, Pin& record);
+[[nodiscard]] bool read(const store::v1::EvictionRecord& message, EvictionSetting& record);
 
 // 16 bytes, most significant first; none for the invalid id.
 std::string id_bytes(const Id128& id);

@@ -28,7 +28,7 @@ constexpr size_t kLoadBatchRecords = 4096;
 // Pools before the replicas in them, replicas before the leases on them.
 constexpr std::array kLoadOrder{Family::kNamespaces, Family::kSessions, Family::kPools,
                                 Family::kReplicas,   Family::kLeases,   Family::kOperations,
-                                Family::kJobs,       Family::kTasks};
+                                Family::kJobs,       Family::kTasks,    Family::kPins};
 
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view view(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
@@ -193,6 +193,13 @@ Result<Store::Loaded> RocksDbStore::Implementation::load(
   for (const Family family : kLoadOrder)
     if (auto read = load_family(family, sink, progress, loaded.records); !read)
       return tl::unexpected(read.error());
+  const auto eviction_bytes = read_meta(kEvictionKey);
+  if (!eviction_bytes) return tl::unexpected(eviction_bytes.error());
+  if (*eviction_bytes) {
+    Result<Mutation> setting = codec_.decode(Family::kMeta, kEvictionKey, **eviction_bytes);
+    if (!setting) return corrupt(setting.error().message);
+    sink({*std::move(setting)});
+  }
   if (loaded.is_new && loaded.records > 0) return corrupt("it has records but no header");
   return loaded;
 }

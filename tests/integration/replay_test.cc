@@ -120,14 +120,13 @@ TEST_CASE("four engines on two workers share HOST pools without a wrong byte", "
   CHECK(report.at("prefix_hits") > 0);
 }
 
-TEST_CASE("a pool that is too small skips and never corrupts", "[integration][FC-35]") {
+TEST_CASE("a pool that is too small makes room and never corrupts", "[integration][FC-35]") {
   TemporaryDirectory directory;
   const Json report = replay({"--local", "--engines", "2", "--generate", "rag", "--requests", "400",
                               "--block-bytes", "4096", "--cpu-pool", "4MiB", "--json"},
                              directory.path());
   check_no_errors(report);
-  CHECK(report.at("skipped") > 0);
-  CHECK(report.at("stored") <= 4 * kMiB / 4096);
+  CHECK(report.at("stored") > 4 * kMiB / 4096);  // more than it can hold at once
 }
 
 TEST_CASE("a replay goes on while the server is killed and restarted under it", "[integration]") {

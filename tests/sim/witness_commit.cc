@@ -28,7 +28,9 @@ bool may_go(const Command& command, const Directory& directory, bool lost_power,
     return is(At::kReserved, At::kReady) || is(At::kReserved, At::kRetiring);
   if (std::holds_alternative<Abort>(command))
     return is(At::kReserved, At::kNone) || is(At::kQuarantined, At::kNone);
-  if (std::holds_alternative<Evict>(command)) return is(At::kReady, At::kRetiring);
+  if (std::holds_alternative<Evict>(command) || std::holds_alternative<EvictChunks>(command))
+    return is(At::kReady, At::kRetiring) || is(At::kQuarantined, At::kRetiring);
+  if (std::holds_alternative<MakeRoom>(command)) return is(At::kReady, At::kRetiring);
   if (std::holds_alternative<ReclaimAck>(command)) return is(At::kRetiring, At::kNone);
   if (std::holds_alternative<Tick>(command)) return is(At::kReserved, At::kQuarantined);
   if (std::holds_alternative<ReconcileChunk>(command)) {
@@ -46,7 +48,11 @@ bool may_go(const Command& command, const Directory& directory, bool lost_power,
       case JobKind::kDropPool:
         return to == At::kNone;
       case JobKind::kClosePool:
-        return is(At::kReady, At::kRetiring);
+      case JobKind::kDrainPool:
+      case JobKind::kEvictNamespace:
+        return is(At::kReady, At::kRetiring) || is(At::kQuarantined, At::kRetiring);
+      case JobKind::kTrimPool:
+        return false;
       case JobKind::kEndSession:
         return (from == At::kReserved || from == At::kQuarantined) &&
                (to == At::kRetiring || to == At::kNone);
@@ -73,13 +79,42 @@ bool may_go(std::span<const Command> commands, const Directory& directory, bool 
 }
 
 std::string commands_text(std::span<const Command> commands) {
-  static constexpr std::array kNames{
-      "Restart",      "OpenNamespace", "SetNamespaceQuota", "OpenWorker",     "OpenClient",
-      "CloseSession", "FenceClient",   "FenceByOperator",   "ReleaseOrphans", "LinkUp",
-      "LinkDown",     "Heartbeat",     "BeginReattach",     "ReconcileChunk", "EndReattach",
-      "RegisterPool", "ClosePool",     "Reserve",           "Commit",         "Abort",
-      "Evict",        "ReclaimAck",    "Acquire",           "Renew",          "Release",
-      "Tick",         "RunJob"};
+  static constexpr std::array kNames{"Restart",
+                                     "OpenNamespace",
+                                     "SetNamespaceQuota",
+                                     "OpenWorker",
+                                     "OpenClient",
+                                     "CloseSession",
+                                     "FenceClient",
+                                     "FenceByOperator",
+                                     "ReleaseOrphans",
+                                     "LinkUp",
+                                     "LinkDown",
+                                     "Heartbeat",
+                                     "BeginReattach",
+                                     "ReconcileChunk",
+                                     "EndReattach",
+                                     "RegisterPool",
+                                     "ClosePool",
+                                     "Reserve",
+                                     "Commit",
+                                     "Abort",
+                                     "Evict",
+                                     "EvictChunks",
+                                     "MakeRoom",
+                                     "EvictNamespace",
+                                     "TrimPool",
+                                     "Drain",
+                                     "Undrain",
+                                     "PinChunks",
+                                     "UnpinChunks",
+                                     "SetEviction",
+                                     "ReclaimAck",
+                                     "Acquire",
+                                     "Renew",
+                                     "Release",
+                                     "Tick",
+                                     "RunJob"};
   static_assert(kNames.size() == std::variant_size_v<Command>);
   std::string text;
   for (const Command& command : commands) {

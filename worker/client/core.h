@@ -104,8 +104,9 @@ class Core : public std::enable_shared_from_this<Core> {
 
   // ---- core_store.cc, core_load.cc ----
   PendingStore skipped_store(size_t item_count);
-  Result<PendingStore> hand_out_store(const Ticket& ticket, const v1::BeginStoreRequest& request,
-                                      const v1::BeginStoreResponse& response, size_t item_count);
+  Result<PendingStore> hand_out_store(const Ticket& ticket, const StoreRequest& wanted,
+                                      const v1::BeginStoreRequest& request,
+                                      const v1::BeginStoreResponse& response);
   std::optional<Ticket> admit_finish(const StoreRecord& record, Time until);
   CallOutcome call_finish(Ticket& ticket, const v1::FinishStoreRequest& request,
                           v1::FinishStoreResponse* response, Time until);

@@ -48,7 +48,7 @@ Result<PendingStore> Core::begin_store(const StoreRequest& request) {
   const CallOutcome outcome = call_patiently(*ticket, &v1::Worker::StubInterface::BeginStore,
                                              *message, &response, options_.store_deadline);
   if (outcome.end == CallEnd::kAnswered)
-    return hand_out_store(*ticket, *message, response, item_count);
+    return hand_out_store(*ticket, request, *message, response);
   if (std::optional<Error> error = conclude_unanswered(*ticket, outcome, *message))
     return tl::unexpected(std::move(*error));
   return skipped_store(item_count);
@@ -62,13 +62,15 @@ PendingStore Core::skipped_store(size_t item_count) {
   return PendingStore(std::move(record));
 }
 
-Result<PendingStore> Core::hand_out_store(const Ticket& ticket,
+Result<PendingStore> Core::hand_out_store(const Ticket& ticket, const StoreRequest& wanted,
                                           const v1::BeginStoreRequest& request,
-                                          const v1::BeginStoreResponse& response,
-                                          size_t item_count) {
+                                          const v1::BeginStoreResponse& response) {
+  const size_t item_count = wanted.digests.size() / wanted.name_space.digest_bytes;
   auto record = std::make_shared<StoreRecord>();
   fill_holder(*record, shared_from_this(), *ticket.attachment, ticket.maps);
   record->operation = ticket.operation;
+  record->positions.assign(wanted.positions.begin(), wanted.positions.end());
+  record->ends_chain = wanted.ends_chain;
   std::vector<uint64_t> refused;
   const Result<> filled =
       fill_store(response, sizes_by_item(request, item_count), *record, refused);
@@ -116,7 +118,9 @@ Result<std::vector<CommitCode>> Core::finish_store(PendingStore& store,
                                                   " of the store is not open: accepted are granted "
                                                   "items, each once");
     request.add_replicas(record->replicas[item]);
+    if (!record->positions.empty()) request.add_positions(record->positions[item]);
   }
+  if (record) request.set_ends_chain(record->ends_chain);
   if (record->stopped->load()) {
     abort_store(store, items);
     return std::vector<CommitCode>(items.size(), CommitCode::kClosed);

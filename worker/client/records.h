@@ -35,7 +35,9 @@ struct Holder {
 struct StoreRecord : Holder {
   OperationNumber operation = 0;
   std::vector<StoreItem> items;
-  std::vector<uint64_t> replicas;  // by item; zero once it is not open (any more)
+  std::vector<uint64_t> replicas;   // by item; zero once it is not open (any more)
+  std::vector<uint32_t> positions;  // by item, or none
+  bool ends_chain = false;
 };
 
 struct LoadRecord : Holder {

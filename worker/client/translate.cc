@@ -129,6 +129,10 @@ Result<v1::BeginStoreRequest> to_begin_request(const StoreRequest& request, uint
                               check_column("parts", request.parts.size(), *count, true),
                               check_column("sizes", request.sizes.size(), *count, false)})
     if (!checked) return tl::unexpected(checked.error());
+  if (!request.positions.empty() && request.positions.size() != *count)
+    return refuse(Reason::kInvalidArgument,
+                  "positions has " + std::to_string(request.positions.size()) +
+                      " elements; accepted: none or " + std::to_string(*count));
   for (const uint64_t size : request.sizes)
     if (size == 0)
       return refuse(Reason::kInvalidArgument, "sizes = 0: accepted is at least 1 byte");

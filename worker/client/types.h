@@ -138,6 +138,10 @@ struct StoreRequest {
   std::span<const uint32_t> shards = {};  // n, one for all, or none: shard 0
   std::span<const uint32_t> parts = {};   // n, one for all, or none: part 0
   std::span<const uint64_t> sizes = {};   // n or one for all; bytes, at least 1
+  // What eviction does better with; optional. Index of each item's chunk in the chain of its prompt
+  // (n elements, or none), and whether the last of them is the prompt's last chunk.
+  std::span<const uint32_t> positions = {};
+  bool ends_chain = false;
   // How long the write may take before the server asks this engine to stop. Zero: the server's
   // default.
   Duration write_within = {0};

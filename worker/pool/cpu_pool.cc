@@ -181,7 +181,7 @@ Result<> CpuPool::lock() {
                     "unit, raise \"ulimit -l\", or do not lock this pool");
 }
 
-Result<> CpuPool::settle(Wish wish, std::string sentence) {
+Result<> CpuPool::settle(Wish wish, std::string_view sentence) {
   if (wish == Wish::kRequired) return refuse(Reason::kInvalidConfig, named(sentence));
   warnings_.push_back(named(sentence));
   return {};

@@ -92,7 +92,7 @@ class CpuPool final : public Pool {
   Result<> populate(unsigned thread_count, const PrefaultProgress& progress);
   Result<> measure();
   // An error where it was required, else a warning.
-  Result<> settle(Wish wish, std::string sentence);
+  Result<> settle(Wish wish, std::string_view sentence);
   // With the pool's name in front.
   std::string named(std::string_view sentence) const;
   bool is_huge() const;

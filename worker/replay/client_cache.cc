@@ -156,11 +156,14 @@ uint64_t ClientCache::count_wrong_items(std::span<const Digest> chain,
 
 // ---- Write ------------------------------------------------------------------------------------
 
-Result<> ClientCache::store(std::span<const Digest> chunks, Counts& counts) {
-  while (!chunks.empty()) {
-    const auto batch = chunks.first(std::min<size_t>(chunks.size(), chunks_per_batch()));
-    if (const Result<> stored = store_batch(batch, counts); !stored) return stored;
-    chunks = chunks.subspan(batch.size());
+Result<> ClientCache::store(std::span<const Digest> rest, uint32_t first, Counts& counts) {
+  while (!rest.empty()) {
+    const auto batch = rest.first(std::min<size_t>(rest.size(), chunks_per_batch()));
+    const bool ends_chain = batch.size() == rest.size();
+    if (const Result<> stored = store_batch(batch, first, ends_chain, counts); !stored)
+      return stored;
+    rest = rest.subspan(batch.size());
+    first += static_cast<uint32_t>(batch.size());
   }
   return {};
 }
@@ -184,23 +187,28 @@ uint64_t ClientCache::write_granted(std::span<const Digest> chunks,
   return written;
 }
 
-Result<> ClientCache::store_batch(std::span<const Digest> chunks, Counts& counts) {
+Result<> ClientCache::store_batch(std::span<const Digest> chunks, uint32_t first, bool ends_chain,
+                                  Counts& counts) {
   const size_t per_chunk = size_t{options_.shards} * options_.parts;
   std::vector<Digest> digests;
   std::vector<uint32_t> shards;
   std::vector<uint32_t> parts;
+  std::vector<uint32_t> positions;
   for (size_t item = 0; item < chunks.size() * per_chunk; ++item) {
     const BlockIdentity identity = identity_of_item(chunks, item);
     digests.push_back(identity.digest);
     shards.push_back(identity.shard);
     parts.push_back(identity.part);
+    positions.push_back(first + static_cast<uint32_t>(item / per_chunk));
   }
   const uint64_t sizes[] = {options_.block_bytes};
   Result<client::PendingStore> store = client_->begin_store({.name_space = name_space_,
                                                              .digests = as_bytes(digests),
                                                              .shards = shards,
                                                              .parts = parts,
-                                                             .sizes = sizes});
+                                                             .sizes = sizes,
+                                                             .positions = positions,
+                                                             .ends_chain = ends_chain});
   if (!store) return tl::unexpected(store.error());
   for (const client::StoreItem& item : store->items()) count_item(item.code, counts);
   const uint64_t written = write_granted(chunks, *store);

@@ -29,7 +29,7 @@ class ClientCache final : public BlockCache {
 
   Result<Probed> probe(std::span<const Digest> chain) override;
   Result<Loaded> load(std::span<const Digest> chain) override;
-  Result<> store(std::span<const Digest> chunks, Counts& counts) override;
+  Result<> store(std::span<const Digest> rest, uint32_t first, Counts& counts) override;
 
   uint64_t rejoins() const { return client_->stats().joins - 1; }
 
@@ -39,7 +39,8 @@ class ClientCache final : public BlockCache {
 
   Result<> open_namespace();
   uint32_t chunks_per_batch() const;
-  Result<> store_batch(std::span<const Digest> chunks, Counts& counts);
+  Result<> store_batch(std::span<const Digest> chunks, uint32_t first, bool ends_chain,
+                       Counts& counts);
   uint64_t write_granted(std::span<const Digest> chunks, const client::PendingStore& store) const;
   BlockIdentity identity_of_item(std::span<const Digest> chunks, size_t item) const;
   uint64_t count_wrong_items(std::span<const Digest> chain, const client::LoadHandle& handle) const;

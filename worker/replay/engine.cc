@@ -10,7 +10,7 @@ void Engine::serve(const Request& request) {
   bool is_unavailable = false;
   const uint32_t usable = probe(chain, is_unavailable);
   const uint32_t hits = usable == 0 ? 0 : load(chain.first(usable), is_unavailable);
-  if (hits < chain.size()) store(chain.subspan(hits));
+  if (hits < chain.size()) store(chain.subspan(hits), hits);
 
   ++counts_.requests;
   counts_.blocks += chain.size();
@@ -50,9 +50,9 @@ uint32_t Engine::load(std::span<const Digest> chain, bool& is_unavailable) {
   return loaded->good_chunks;
 }
 
-void Engine::store(std::span<const Digest> chunks) {
+void Engine::store(std::span<const Digest> rest, uint32_t first) {
   const int64_t begun = clock_.monotonic_nanos();
-  const Result<> stored = cache_.store(chunks, counts_);
+  const Result<> stored = cache_.store(rest, first, counts_);
   counts_.store_nanos += static_cast<uint64_t>(clock_.monotonic_nanos() - begun);
   if (stored) return;
   ++counts_.store_errors;

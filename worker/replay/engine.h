@@ -31,8 +31,9 @@ class BlockCache {
   virtual Result<Probed> probe(std::span<const Digest> chain) = 0;
   // Reads and verifies the longest prefix of the chain that it gets.
   virtual Result<Loaded> load(std::span<const Digest> chain) = 0;
-  // Writes what is not there yet, and adds to the store columns of `counts`.
-  virtual Result<> store(std::span<const Digest> chunks, Counts& counts) = 0;
+  // Writes what is not there yet of the chain's rest, whose first chunk is number `first` of the
+  // chain, and adds to the store columns of `counts`.
+  virtual Result<> store(std::span<const Digest> rest, uint32_t first, Counts& counts) = 0;
 };
 
 class Engine {
@@ -45,7 +46,7 @@ class Engine {
  private:
   uint32_t probe(std::span<const Digest> chain, bool& is_unavailable);
   uint32_t load(std::span<const Digest> chain, bool& is_unavailable);
-  void store(std::span<const Digest> chunks);
+  void store(std::span<const Digest> rest, uint32_t first);
 
   BlockCache& cache_;
   const Clock& clock_;

@@ -128,6 +128,11 @@ void AgentState::finish_store(CallId call, Client& client, const v1::FinishStore
   if (const auto bound = check_batch("replicas", count, limits); !bound) {
     return answer(call, tl::unexpected(bound.error()));
   }
+  if (request.positions_size() > 0 && request.positions_size() != request.replicas_size()) {
+    return answer(call, refuse(Reason::kInvalidArgument,
+                               "positions has " + std::to_string(request.positions_size()) +
+                                   " elements; accepted: none or " + std::to_string(count)));
+  }
   Request wanted;
   wanted.kind = RequestKind::kOperation;
   wanted.client = client.session;
@@ -152,7 +157,9 @@ void AgentState::finish_store(CallId call, Client& client, const v1::FinishStore
     operation->sent.push_back({i, replica});
     commit.add_replicas(replica.value());
     commit.add_offsets(ledger.find(replica)->offset);
+    if (request.positions_size() > 0) commit.add_positions(request.positions(static_cast<int>(i)));
   }
+  commit.set_ends_chain(request.ends_chain());
   if (operation->sent.empty()) {
     v1::FinishStoreResponse response;
     response.set_codes(operation->codes);

@@ -192,7 +192,10 @@ TEST_CASE("a server that is not there is unavailable, a method it lacks is unsup
 TEST_CASE("a deadline in the past ends the call before it starts", "[common][rpc]") {
   Rig rig;
   REQUIRE(rig.start(on_any_port()).has_value());
-  const auto stub = v1::Directory::NewStub(make_channel("server", rig.address()).value());
+  const auto channel = make_channel("server", rig.address()).value();
+  // Before it is connected a busy machine may give up on the connection first.
+  REQUIRE(channel->WaitForConnected(gpr_inf_future(GPR_CLOCK_REALTIME)));
+  const auto stub = v1::Directory::NewStub(channel);
   grpc::ClientContext context;
   set_deadline(context, milliseconds(0));
   v1::ProbeResponse response;

@@ -41,7 +41,7 @@ TEST_CASE("every code of a store, miss and retirement is explained in docs/error
   const std::string errors = page("errors.md");
   check_words(errors, StoreCode::kGranted, 12);
   check_words(errors, MissReason::kNotPresent, 9);
-  check_words(errors, Why::kEvicted, 7);
+  check_words(errors, Why::kEvicted, static_cast<int>(kWhyLast));
 }
 
 TEST_CASE("every kind of event is explained in docs/operations.md", "[directory][words_doc]") {

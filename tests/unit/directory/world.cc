@@ -12,8 +12,11 @@ Result<Outcome> World::run(const Command& command) {
   events = draft.events();
   needs_sync = draft.needs_sync();
   const IdCounters counters = draft.counters();
-  directory.install(draft.take_mutations());
+  const std::vector<Mutation> mutations = draft.take_mutations();
+  if (evictor) evictor->before_install(directory, mutations);
+  directory.install(mutations);
   directory.set_counters(counters);
+  if (evictor) evictor->after_install(directory, {&command, 1}, {&outcome, 1}, mutations);
   REQUIRE(check_invariants(directory) == "");
   return outcome;
 }
@@ -189,6 +192,8 @@ std::vector<Mutation> World::durable_records() const {
   for (const auto& [id, l] : directory.leases()) out.push_back(put_of(l));
   for (const auto& [key, o] : directory.operations()) out.push_back(put_of(o));
   for (const auto& [id, j] : directory.jobs()) out.push_back(put_of(j));
+  for (const auto& [id, p] : directory.pins()) out.push_back(put_of(p));
+  if (const auto* setting = directory.find<EvictionSetting>({})) out.push_back(put_of(*setting));
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "server/directory/apply.h"
 #include "server/directory/invariants.h"
 #include "server/directory/queries.h"
+#include "server/policy/evictor.h"
 
 namespace berth {
 
@@ -20,6 +21,7 @@ struct World {
   std::vector<Ask> asks;      // of the last command
   std::vector<Event> events;  // of the last command
   bool needs_sync = false;
+  policy::Evictor* evictor = nullptr;  // told of every change, if there is one
 
   World();
 

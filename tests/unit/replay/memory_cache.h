@@ -35,7 +35,7 @@ class MemoryCache final : public BlockCache {
     return loaded;
   }
 
-  Result<> store(std::span<const Digest> chunks, Counts& counts) override {
+  Result<> store(std::span<const Digest> chunks, uint32_t, Counts& counts) override {
     for (const Digest& digest : chunks) {
       if (is_down || blocks_.size() == blocks_max_) {
         ++counts.skipped;

@@ -60,6 +60,7 @@ class RecordSamples {
               number32(), number32(), number32(), number32(), number32()};
     n.fingerprint = id128();
     n.quota_bytes = number();
+    n.evicted_below = flag() ? id<ReplicaId>() : ReplicaId();
     return n;
   }
   Session a_session() {
@@ -91,7 +92,8 @@ class RecordSamples {
     p.owner_name = text();
     p.node = text();
     p.boot_id = id128();
-    p.state = one_of({PoolState::kOpen, PoolState::kClosing, PoolState::kGone});
+    p.state =
+        one_of({PoolState::kOpen, PoolState::kClosing, PoolState::kGone, PoolState::kDraining});
     p.importers = texts();
     return p;
   }
@@ -147,16 +149,35 @@ class RecordSamples {
     return o;
   }
   Job a_job() {
-    return {id<JobId>(),  one_of({JobKind::kDropPool, JobKind::kEndSession, JobKind::kClosePool}),
-            id<PoolId>(), id<SessionId>(),
-            number(),     number()};
+    return {id<JobId>(),
+            one_of({JobKind::kDropPool, JobKind::kEndSession, JobKind::kClosePool,
+                    JobKind::kDrainPool, JobKind::kEvictNamespace, JobKind::kTrimPool}),
+            id<PoolId>(),
+            id<SessionId>(),
+            id<NamespaceId>(),
+            number(),
+            number(),
+            number()};
+  }
+  Pin a_pin() {
+    return {id<ReplicaId>(), one_of({PinKind::kSoft, PinKind::kHard}),
+            Time{static_cast<int64_t>(number() / 2)}};
+  }
+  EvictionSetting an_eviction_setting() {
+    EvictionSetting s;
+    s.kind = one_of({policy::EvictionKind::kLru, policy::EvictionKind::kS3Fifo,
+                     policy::EvictionKind::kLfuDa, policy::EvictionKind::kAdaptive});
+    s.high_permille = static_cast<uint32_t>(500 + below(501));
+    s.low_permille = static_cast<uint32_t>(1 + below(499));
+    return s;
   }
 
   // One of each durable kind but Meta.
   std::vector<Mutation> one_of_each() {
-    return {put_of(a_namespace()),  put_of(a_session()),     put_of(a_pool()),
-            put_of(a_replica()),    put_of(a_reservation()), put_of(a_lease()),
-            put_of(an_operation()), put_of(a_job())};
+    return {put_of(a_namespace()),        put_of(a_session()),     put_of(a_pool()),
+            put_of(a_replica()),          put_of(a_reservation()), put_of(a_lease()),
+            put_of(an_operation()),       put_of(a_job()),         put_of(a_pin()),
+            put_of(an_eviction_setting())};
   }
 
  private:
@@ -173,8 +194,8 @@ inline bool same(const Meta& a, const Meta& b) {
 }
 inline bool same(const Namespace& a, const Namespace& b) {
   const auto tie = [](const Namespace& n) {
-    const auto& [id, spec, fingerprint, quota_bytes] = n;
-    return std::tuple(id, spec, fingerprint, quota_bytes);
+    const auto& [id, spec, fingerprint, quota_bytes, evicted_below] = n;
+    return std::tuple(id, spec, fingerprint, quota_bytes, evicted_below);
   };
   return tie(a) == tie(b);
 }
@@ -231,11 +252,19 @@ inline bool same(const Operation& a, const Operation& b) {
 }
 inline bool same(const Job& a, const Job& b) {
   const auto tie = [](const Job& j) {
-    const auto& [id, kind, pool, session, cursor, done] = j;
-    return std::tuple(id, kind, pool, session, cursor, done);
+    const auto& [id, kind, pool, session, namespace_id, target_bytes, cursor, done] = j;
+    return std::tuple(id, kind, pool, session, namespace_id, target_bytes, cursor, done);
   };
   return tie(a) == tie(b);
 }
+inline bool same(const Pin& a, const Pin& b) {
+  const auto tie = [](const Pin& p) {
+    const auto& [replica, kind, expires] = p;
+    return std::tuple(replica, kind, expires);
+  };
+  return tie(a) == tie(b);
+}
+inline bool same(const EvictionSetting& a, const EvictionSetting& b) { return a == b; }
 
 inline bool same(const Mutation& a, const Mutation& b) {
   if (a.key != b.key || a.value.index() != b.value.index()) return false;

@@ -1,0 +1,137 @@
+// Handlers of eviction: what an operator names, what a policy chose, and how policies are set. All
+// of it retires; nothing here frees.
+#include "common/text.h"
+#include "common/units.h"
+#include "server/directory/chunks.h"
+#include "server/directory/context.h"
+
+namespace berth {
+namespace {
+
+EvictCode evict_one(const Context& c, const Replica& replica) {
+  if (!can_retire(replica)) return EvictCode::kNothing;
+  if (is_pinned(c, replica.id)) return EvictCode::kPinned;
+  retire(c, replica, Why::kEvicted);
+  return EvictCode::kRetired;
+}
+
+}  // namespace
+
+Result<Outcome> handle(const Context& c, const Evict& command) {
+  if (command.replicas.size() > c.config.batch_items_max)
+    return refuse(Reason::kInvalidArgument, "replicas holds " +
+                                                std::to_string(command.replicas.size()) +
+                                                " items; limits.batch_items_max is " +
+                                                std::to_string(c.config.batch_items_max));
+  PerItem answer;
+  for (const ReplicaId id : command.replicas) {
+    const Replica* replica = c.draft.find<Replica>(id);
+    answer.done.push_back(
+        static_cast<uint8_t>(replica ? evict_one(c, *replica) : EvictCode::kNothing));
+  }
+  return answer;
+}
+
+Result<Outcome> handle(const Context& c, const EvictChunks& command) {
+  const Result<const Namespace*> ns = chunks_of(c, command.namespace_name, command.digests.size());
+  if (!ns) return tl::unexpected(ns.error());
+  PerItem answer;
+  for (const Digest& digest : command.digests) {
+    EvictCode code = EvictCode::kNothing;
+    for (const ReplicaId id : copies_of(c, **ns, digest))
+      code = std::max(code, evict_one(c, *c.draft.find<Replica>(id)));
+    answer.done.push_back(static_cast<uint8_t>(code));
+  }
+  return answer;
+}
+
+Result<Outcome> handle(const Context& c, const MakeRoom& command) {
+  PerItem answer;
+  std::vector<ReplicaId> victims;
+  for (const ReplicaId id : command.replicas) {
+    const Replica* replica = c.draft.find<Replica>(id);
+    const bool goes = replica && replica->pool == command.pool &&
+                      replica->state == ReplicaState::kReady && c.draft.lease_count(id) == 0 &&
+                      !is_pinned(c, id);
+    answer.done.push_back(goes);
+    if (goes) victims.push_back(id);
+  }
+  retire_all(c, victims, command.why);
+  const Job* job = c.draft.find<Job>(command.job);
+  if (!job) return answer;
+  if (victims.empty()) {
+    c.draft.emit({.kind = EventKind::kJobDone,
+                  .pool = job->pool,
+                  .count = job->done,
+                  .reason = "nothing more may be evicted"});
+    c.draft.forget<Job>(command.job);
+  } else {
+    Job counted = *job;
+    counted.done += victims.size();
+    c.draft.put(counted);
+  }
+  return answer;
+}
+
+// Ids rise, so everything of the namespace that exists now is below the next one. An id that a
+// worker holds from another epoch of this store (a power cut took it) is lower still or is refused.
+Result<Outcome> handle(const Context& c, const EvictNamespace& command) {
+  const Namespace* known = c.draft.namespace_by_name(command.name);
+  if (!known) return refuse(Reason::kUnknownNamespace, "no namespace \"" + command.name + "\"");
+  Namespace evicted = *known;
+  evicted.evicted_below = c.draft.take_replica_ids(1);
+  const NamespaceId id = evicted.id;
+  c.draft.emit({.kind = EventKind::kNamespaceEvicted,
+                .count = static_cast<uint64_t>(c.draft.namespace_usage(id).replicas),
+                .namespace_id = id});
+  c.draft.put(std::move(evicted));
+  // One that is under way starts over: it has a new bound.
+  for (const auto& [job_id, installed] : c.draft.base().jobs()) {
+    const Job* job = c.draft.find<Job>(job_id);
+    if (!job || job->kind != JobKind::kEvictNamespace || job->namespace_id != id) continue;
+    Job again = *job;
+    again.pool = PoolId();
+    again.cursor = 0;
+    c.draft.put(again);
+    c.draft.require_sync();
+    return JobStarted{job_id};
+  }
+  return JobStarted{start_job(c, Job{.kind = JobKind::kEvictNamespace, .namespace_id = id})};
+}
+
+Result<Outcome> handle(const Context& c, const TrimPool& command) {
+  const Pool* pool = c.draft.find<Pool>(command.pool);
+  if (!pool || pool->state == PoolState::kGone)
+    return refuse(Reason::kInvalidArgument, "no pool " + to_text(command.pool) + " in use");
+  for (const auto& [id, installed] : c.draft.base().jobs()) {
+    const Job* job = c.draft.find<Job>(id);
+    if (!job || job->kind != JobKind::kTrimPool || job->pool != command.pool) continue;
+    Job retargeted = *job;
+    retargeted.target_bytes = command.target_bytes;
+    c.draft.put(retargeted);
+    return JobStarted{id};
+  }
+  return JobStarted{start_job(
+      c,
+      Job{.kind = JobKind::kTrimPool, .pool = command.pool, .target_bytes = command.target_bytes})};
+}
+
+Result<Outcome> handle(const Context& c, const SetEviction& command) {
+  c.draft.require_sync();
+  if (command.reset) {
+    c.draft.forget<EvictionSetting>({});
+    c.draft.emit({.kind = EventKind::kEvictionSet, .reason = "reset to the configuration"});
+    return Done{};
+  }
+  const EvictionSetting& s = command.setting;
+  if (s.low_permille == 0 || s.low_permille >= s.high_permille || s.high_permille > 1000)
+    return refuse(Reason::kInvalidArgument,
+                  "low watermark " + std::to_string(s.low_permille) + " per mille, high " +
+                      std::to_string(s.high_permille) +
+                      "; accepted: low from 1, below high, high up to 1000");
+  c.draft.put(s);
+  c.draft.emit({.kind = EventKind::kEvictionSet, .reason = std::string(policy::name_of(s.kind))});
+  return Done{};
+}
+
+}  // namespace berth
