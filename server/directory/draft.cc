@@ -103,6 +103,7 @@ void Draft::account(const Replica& replica, int sign) {
 void Draft::account(const Pin& pin, int sign) {
   const Replica* replica = find<Replica>(pin.replica);
   BERTH_CHECK(replica, "a pin is on a replica that exists");
+  pin_count_ += sign;
   pool_usage_[replica->pool] += usage_of(pin, *replica, *find<Pool>(replica->pool), sign);
 }
 

@@ -61,6 +61,9 @@ class Draft {
   NamespaceUsage namespace_usage(NamespaceId id) const;
   SessionUsage session_usage(SessionId id) const;
   uint32_t lease_count(ReplicaId id) const;
+  size_t pin_count() const {
+    return static_cast<size_t>(static_cast<int64_t>(base_.pins().size()) + pin_count_);
+  }
   bool is_present(SessionId worker) const;
   // The incarnation of the re-attach that last named the replica.
   Incarnation seen(ReplicaId id) const;
@@ -139,6 +142,7 @@ class Draft {
   std::unordered_map<ReplicaId, int32_t> lease_count_;
   std::vector<Event> events_;
   std::vector<Ask> asks_;
+  int64_t pin_count_ = 0;
   bool sync_ = false;
 };
 

@@ -16,7 +16,7 @@ uint64_t low_watermark(const Context& c, const Pool& pool) {
 // All hard pins of a pool stay under its low watermark, or its policy could not make room.
 bool has_room(const Context& c, const Replica& replica, PinKind kind) {
   const Pin* pin = c.draft.find<Pin>(replica.id);
-  if (!pin && c.draft.base().pins().size() >= c.config.pins_max) return false;
+  if (!pin && c.draft.pin_count() >= c.config.pins_max) return false;
   if (kind != PinKind::kHard || (pin && pin->kind == PinKind::kHard)) return true;
   const Pool& pool = *c.draft.find<Pool>(replica.pool);
   const auto pinned = static_cast<uint64_t>(c.draft.pool_usage(pool.id).hard_pin_bytes);

@@ -174,6 +174,42 @@ TEST_CASE("a store that lacks a family of ours gets it", "[store][rocksdb]") {
   CHECK(records_in(directory.path()) == 3);
 }
 
+TEST_CASE("a store of schema 1 is taken over whole, and is of our schema from then on",
+          "[store][rocksdb]") {
+  TemporaryDirectory directory;
+  fill(directory.path(), 3);
+  with_database(directory.path(), [](RocksDatabase& database) {  // as it was: no pins, schema 1
+    StoreHeader header = *decode_header([&] {
+      std::string value;
+      REQUIRE(database.db()
+                  .Get({}, database.handle(Family::kMeta), std::string(kHeaderKey), &value)
+                  .ok());
+      return value;
+    }());
+    header.schema = 1;
+    REQUIRE(
+        database.db()
+            .Put({}, database.handle(Family::kMeta), std::string(kHeaderKey), encode_header(header))
+            .ok());
+    REQUIRE(database.db().DropColumnFamily(database.handle(Family::kPins)).ok());
+  });
+  {
+    const auto store = opened(directory.path());
+    CHECK(read_all(*store).loaded.records == 3);
+    Pin pin{ReplicaId(1), PinKind::kHard, {}};
+    // The first commit of a start raises the epoch, and writes the header with it.
+    REQUIRE(store->commit({a_header(), put_of(pin)}, Time{9}, true));
+  }
+  CHECK(records_in(directory.path()) == 4);
+  with_database(directory.path(), [](RocksDatabase& database) {
+    std::string value;
+    REQUIRE(database.db()
+                .Get({}, database.handle(Family::kMeta), std::string(kHeaderKey), &value)
+                .ok());
+    CHECK(decode_header(value)->schema == kStoreSchema);
+  });
+}
+
 TEST_CASE("records without a header are refused", "[store][rocksdb]") {
   TemporaryDirectory directory;
   const auto store = opened(directory.path());
