@@ -44,6 +44,7 @@ void Evictor::start(const Directory& directory) {
   making_room_.clear();
   making_room_in_.clear();
   wanted_bytes_.clear();
+  passed_.clear();
   resting_.clear();
   kind_ = setting(directory).kind;
   std::vector<std::pair<ReplicaId, uint32_t>> ready;
@@ -155,6 +156,7 @@ void Evictor::after_install(const Directory& directory, std::span<const Command>
       moves_.erase(pool);
       making_room_.erase(pool);
       wanted_bytes_.erase(pool);
+      std::erase_if(passed_, [&](const auto& entry) { return entry.first.first == pool; });
       resting_.erase({pool, NamespaceId()});
     }
   }
@@ -326,10 +328,10 @@ std::optional<MakeRoom> Evictor::for_trim(const Directory& directory, Time now) 
       trims_.erase(id);  // the job's own slice ends it
       continue;
     }
-    return MakeRoom{job->pool,
-                    pick(directory, job->pool, NamespaceId(),
-                         held_bytes(entry->usage) - job->target_bytes, now),
-                    Why::kPoolTrimmed, id};
+    std::vector<ReplicaId> victims = pick(directory, job->pool, NamespaceId(),
+                                          held_bytes(entry->usage) - job->target_bytes, now);
+    if (victims.empty() && !went_round(directory, job->pool, NamespaceId())) return std::nullopt;
+    return MakeRoom{job->pool, std::move(victims), Why::kPoolTrimmed, id};
   }
   return std::nullopt;
 }
@@ -370,6 +372,7 @@ std::optional<MakeRoom> Evictor::for_pool(const Directory& directory, Time now) 
     std::vector<ReplicaId> victims =
         pick(directory, id, NamespaceId(), held_bytes(entry->usage) - *goal, now);
     if (!victims.empty()) return MakeRoom{id, std::move(victims), Why::kMadeRoom, JobId()};
+    if (!went_round(directory, id, NamespaceId())) return std::nullopt;  // the next call goes on
     pools_due_.erase(it);
     rest(id, NamespaceId(), now);
   }
@@ -391,7 +394,11 @@ std::optional<MakeRoom> Evictor::for_namespace(const Directory& directory, Time 
       continue;
     }
     making_room_in_.insert(id);
-    if (auto slice = pick_in(directory, id, held - set.low_of(ns->quota_bytes), now)) return slice;
+    bool is_over_everywhere = true;
+    if (auto slice =
+            pick_in(directory, id, held - set.low_of(ns->quota_bytes), now, is_over_everywhere))
+      return slice;
+    if (!is_over_everywhere) return std::nullopt;
     namespaces_due_.erase(id);
     rest(PoolId(), id, now);
   }
@@ -400,7 +407,7 @@ std::optional<MakeRoom> Evictor::for_namespace(const Directory& directory, Time 
 
 // Where the namespace has most.
 std::optional<MakeRoom> Evictor::pick_in(const Directory& directory, NamespaceId ns,
-                                         uint64_t need_bytes, Time now) {
+                                         uint64_t need_bytes, Time now, bool& went_round_all) {
   std::vector<std::pair<size_t, PoolId>> holding;
   for (const auto& [pool, groups] : pools_) {
     size_t held = 0;
@@ -420,8 +427,20 @@ std::optional<MakeRoom> Evictor::pick_in(const Directory& directory, NamespaceId
     std::vector<ReplicaId> victims = pick(directory, pool, ns, need_bytes, now);
     if (!victims.empty())
       return MakeRoom{pool, std::move(victims), Why::kMadeRoomInNamespace, JobId()};
+    if (went_round(directory, pool, ns)) continue;
+    went_round_all = false;
+    return std::nullopt;
   }
   return std::nullopt;
+}
+
+bool Evictor::went_round(const Directory& directory, PoolId pool, NamespaceId ns) {
+  const auto passed = passed_.find({pool, ns});
+  const PoolEntry* entry = directory.find_pool(pool);
+  if (passed == passed_.end()) return true;  // nothing was even looked at
+  if (entry && passed->second < static_cast<uint64_t>(entry->usage.ready_replicas)) return false;
+  passed_.erase(passed);
+  return true;
 }
 
 bool Evictor::may_leave(const Directory& directory, uint32_t slot, NamespaceId ns, Time now) const {
@@ -455,11 +474,20 @@ std::vector<ReplicaId> Evictor::pick(const Directory& directory, PoolId pool, Na
   if (from.empty() && ns.valid()) take_groups_of(NamespaceId(), false);
 
   std::vector<uint32_t> slots;
-  const Eligible eligible = [&](uint32_t slot) { return may_leave(directory, slot, ns, now); };
+  uint64_t passed = 0;
+  const Eligible eligible = [&](uint32_t slot) {
+    const bool may = may_leave(directory, slot, ns, now);
+    passed += !may;
+    return may;
+  };
   for (EvictionPolicy* policy : from) {
     const size_t share = std::min(count - slots.size(), (count * policy->size() + held - 1) / held);
     policy->pick(share, eligible, slots);
   }
+  if (!slots.empty())
+    passed_.erase({pool, ns});
+  else if (passed > 0)
+    passed_[{pool, ns}] += passed;
   std::vector<ReplicaId> victims;
   for (const uint32_t slot : slots) victims.push_back(directory.replicas().at(slot).replica.id);
   return victims;

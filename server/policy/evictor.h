@@ -113,9 +113,10 @@ class Evictor {
   std::optional<MakeRoom> for_namespace(const Directory& directory, Time now);
   std::vector<ReplicaId> pick(const Directory& directory, PoolId pool, NamespaceId ns,
                               uint64_t need_bytes, Time now);
+  bool went_round(const Directory& directory, PoolId pool, NamespaceId ns);
   bool may_leave(const Directory& directory, uint32_t slot, NamespaceId ns, Time now) const;
   std::optional<MakeRoom> pick_in(const Directory& directory, NamespaceId ns, uint64_t need_bytes,
-                                  Time now);
+                                  Time now, bool& went_round_all);
   std::optional<uint64_t> goal_of(const Directory& directory, const PoolEntry& entry);
   void rest(PoolId pool, NamespaceId ns, Time now);
   void wake_rested(Time now);
@@ -135,7 +136,9 @@ class Evictor {
   std::set<PoolId> moves_;                   // pools with a policy that is being emptied
   std::map<PoolId, uint64_t> wanted_bytes_;  // largest object that found no room
   PoolId last_pool_;
-  // Looked at in vain, until then: a pool or a namespace.
+  // How many were passed over since something was found. Those that are passed go to the young end,
+  // so a pool in which a whole round found nothing has nothing to find, and rests.
+  std::map<std::pair<PoolId, NamespaceId>, uint64_t> passed_;
   std::map<std::pair<PoolId, NamespaceId>, Time> resting_;
   EvictorStats stats_;
 };
