@@ -49,7 +49,7 @@ TEST_CASE("a refusal reaches its caller and nobody else", "[sequencer]") {
   CHECK(rig.sequencer->stats().refused == 1);
 }
 
-TEST_CASE("what queues up behind a batch becomes one commit", "[sequencer]") {
+TEST_CASE("what queues up behind a batch becomes one commit", "[sequencer][FC-61]") {
   Rig rig;
   rig.start();
   {
@@ -99,7 +99,7 @@ TEST_CASE("a batch is bounded by its commands and by its records", "[sequencer]"
   CHECK(rig.sequencer->stats().batches == batches + expected);
 }
 
-TEST_CASE("a full queue refuses at once, on the caller's thread", "[sequencer]") {
+TEST_CASE("a full queue refuses at once, on the caller's thread", "[sequencer][FC-61]") {
   SequencerConfig config = quick_config();
   config.queue_commands_max = 10;
   Rig rig(config);

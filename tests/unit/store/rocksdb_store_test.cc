@@ -175,7 +175,7 @@ TEST_CASE("a store that lacks a family of ours gets it", "[store][rocksdb]") {
 }
 
 TEST_CASE("a store of schema 1 is taken over whole, and is of our schema from then on",
-          "[store][rocksdb]") {
+          "[store][rocksdb][FC-64]") {
   TemporaryDirectory directory;
   fill(directory.path(), 3);
   with_database(directory.path(), [](RocksDatabase& database) {  // as it was: no pins, schema 1
@@ -344,7 +344,7 @@ TEST_CASE("a store with a file gone is not taken for a new or a smaller one", "[
 // ---- A long life
 // ----------------------------------------------------------------------------------------------
 
-TEST_CASE("a store that forgets what it made stays small", "[store][rocksdb]") {
+TEST_CASE("a store that forgets what it made stays small", "[store][rocksdb][FC-59]") {
   TemporaryDirectory directory;
   const auto store = opened(directory.path(), 256 << 10);
   REQUIRE(store->commit({a_header()}, Time{1}, false));
