@@ -225,7 +225,10 @@ std::optional<Outcome> Sequencer::run_own(const Command& command) {
   {
     const auto micros = static_cast<uint64_t>((clock_.monotonic_nanos() - started_nanos) / 1000);
     const std::lock_guard lock(queue_mutex_);
+    if (!decision->mutations.empty()) ++stats_.slices;
     stats_.slice_micros_max = std::max(stats_.slice_micros_max, micros);
+    stats_.slice_records_max =
+        std::max<uint64_t>(stats_.slice_records_max, decision->mutations.size());
   }
   BERTH_CHECK(decision->outcomes.front(), "the sequencer's own commands are never refused");
   return *std::move(decision->outcomes.front());

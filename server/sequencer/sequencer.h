@@ -67,7 +67,10 @@ struct SequencerStats {
   uint64_t queue_full = 0;
   uint64_t queued = 0;        // now
   uint64_t stall_millis = 0;  // the server's own stalls, not charged to anybody
+  // Of ticks, jobs and eviction: decide, commit and install.
+  uint64_t slices = 0;
   uint64_t slice_micros_max = 0;
+  uint64_t slice_records_max = 0;
   policy::EvictorStats eviction;
   uint64_t eviction_slice_micros_max = 0;
   uint64_t eviction_memory_bytes = 0;  // of all policies; as of the latest second

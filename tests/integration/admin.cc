@@ -42,9 +42,10 @@ struct Admin::Stub {
   }
 
   template <class Request, class Response>
-  std::optional<Response> attempt_call(Method<Request, Response> method) {
+  std::optional<Response> attempt_call(Method<Request, Response> method,
+                                       const Request& request = {}) {
     Response response;
-    if (!attempt(method, Request(), &response, kTryWithin).ok()) return std::nullopt;
+    if (!attempt(method, request, &response, kTryWithin).ok()) return std::nullopt;
     return response;
   }
 };
@@ -186,6 +187,19 @@ uint64_t Admin::evict(const std::vector<uint64_t>& replicas) {
   const auto response = stub_->call(&v1::Admin::Stub::Evict, request);
   return static_cast<uint64_t>(
       std::count(response.retired().begin(), response.retired().end(), '\1'));
+}
+
+bool Admin::try_evict_one_of(uint64_t share) {
+  v1::ListObjectsRequest list;
+  list.set_limit(kRowsMax);
+  list.set_state(v1::REPLICA_STATE_READY);
+  const auto ready = stub_->attempt_call(&v1::Admin::Stub::ListObjects, list);
+  if (!ready) return false;
+  v1::EvictRequest evict;
+  for (const v1::ReplicaRow& row : ready->replicas())
+    if (row.replica() % share == 0) evict.add_replicas(row.replica());
+  return evict.replicas().empty() ||
+         stub_->attempt_call(&v1::Admin::Stub::Evict, evict).has_value();
 }
 
 }  // namespace berth::testing

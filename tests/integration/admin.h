@@ -50,6 +50,8 @@ class Admin {
   // Empty when every invariant holds.
   std::string check();
   uint64_t evict(const std::vector<uint64_t>& replicas);
+  // Evicts one of so many READY replicas; false when the server cannot now.
+  bool try_evict_one_of(uint64_t share);
 
  private:
   struct Stub;

@@ -37,7 +37,7 @@ class ServerProcess {
   Process& process() { return *process_; }
   Admin& admin() { return admin_; }
   const std::string& address() const { return address_; }
-  std::string state_directory() const { return directory_ + "/state"; }
+  std::string state_directory() const { return server_state(directory_, tuning); }
   std::string config_path() const { return directory_ + "/berthd.toml"; }
   std::string log() const { return read_file(directory_ + "/berthd.log"); }
   // Of the running process.

@@ -20,14 +20,20 @@ std::string server_address(const std::string& directory) {
   return "unix:" + directory + "/berthd.sock";
 }
 
+std::string server_state(const std::string& directory, const ServerTuning& tuning) {
+  return tuning.state_directory.empty() ? directory + "/state" : tuning.state_directory;
+}
+
 std::string server_config(const std::string& directory, const ServerTuning& tuning) {
   std::ostringstream text;
   text << "[server]\n"
        << "listen = [" << quoted(server_address(directory)) << "]\n"
        << "http = " << http_value(tuning.http, tuning.http_listen) << "\n"
-       << "state_directory = " << quoted(directory + "/state") << "\n"
+       << "state_directory = " << quoted(server_state(directory, tuning)) << "\n"
        << "\n[store]\n"
-       << "durability = " << quoted(tuning.durability) << "\n\n"
+       << "durability = " << quoted(tuning.durability) << "\n"
+       << "memtable = " << quoted(std::to_string(tuning.memtable_bytes / kMiB) + "MiB") << "\n"
+       << "reopen_interval = " << in_millis(tuning.reopen_every) << "\n\n"
        << "[timing]\n"
        << "heartbeat_interval = " << in_millis(tuning.heartbeat_every) << "\n"
        << "heartbeat_deadline = " << in_millis(tuning.heartbeat_deadline) << "\n"
@@ -35,7 +41,8 @@ std::string server_config(const std::string& directory, const ServerTuning& tuni
        << "lease_ttl = " << in_millis(tuning.lease_ttl) << "\n"
        << "reclaim_again = " << in_millis(tuning.reclaim_again) << "\n\n"
        << "[limits]\n"
-       << "batch_items_max = " << tuning.batch_items_max << "\n";
+       << "batch_items_max = " << tuning.batch_items_max << "\n"
+       << "slice_records = " << tuning.slice_records << "\n";
   return text.str();
 }
 
@@ -53,7 +60,8 @@ std::string worker_config(const std::string& directory, const WorkerTuning& tuni
   text << "[worker]\n"
        << "name = " << quoted(tuning.name) << "\n"
        << "node = " << quoted(tuning.node) << "\n"
-       << "server = " << quoted(server_address(directory)) << "\n"
+       << "server = " << quoted(tuning.server.empty() ? server_address(directory) : tuning.server)
+       << "\n"
        << "socket = " << quoted(worker_socket(directory, tuning)) << "\n"
        << "runtime_directory = " << quoted(worker_runtime(directory, tuning)) << "\n"
        << "http = " << http_value(tuning.http, "") << "\n\n"

@@ -25,6 +25,10 @@ struct ServerTuning {
   Http http = Http::kOff;
   std::string http_listen = {};  // instead of any port
   std::string durability = "interval";
+  std::string state_directory = {};  // empty: in the cluster's directory
+  uint64_t memtable_bytes = 32 * kMiB;
+  Duration reopen_every = seconds(1);
+  uint64_t slice_records = 1024;
 };
 
 struct WorkerTuning {
@@ -37,12 +41,14 @@ struct WorkerTuning {
   std::string engine = {};   // PROCESS scope: whom it is private to
   std::string runtime = {};  // runtime directory; empty: the cluster's
   Http http = Http::kOff;
+  std::string server = {};  // its address; empty: the cluster's
 
   std::string pool_name() const { return pool.empty() ? name + "-cpu" : pool; }
 };
 
 // `directory` is the cluster's: state in "<directory>/state", sockets beside it.
 std::string server_address(const std::string& directory);
+std::string server_state(const std::string& directory, const ServerTuning& tuning);
 std::string server_config(const std::string& directory, const ServerTuning& tuning);
 std::string worker_socket(const std::string& directory, const WorkerTuning& tuning);
 std::string worker_runtime(const std::string& directory, const WorkerTuning& tuning);

@@ -50,9 +50,15 @@ Reply Engine::must(const std::string& command, Duration bound) {
 }
 
 Reply Engine::answer(Duration bound) {
-  const auto line = process_.read_line(bound);
+  const auto reply = try_answer(bound);
   INFO("engine log: " << process_.log());
-  REQUIRE(line);
+  REQUIRE(reply);
+  return *reply;
+}
+
+std::optional<Reply> Engine::try_answer(Duration bound) {
+  const auto line = process_.read_line(bound);
+  if (!line) return std::nullopt;
   Reply reply{*line, {}};
   std::istringstream words(*line);
   for (std::string word; words >> word;)

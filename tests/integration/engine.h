@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,8 @@ class Engine {
   // In two steps, for what goes on meanwhile.
   void begin(const std::string& command) { process_.write_line(command); }
   Reply answer(Duration bound = kSoon);
+  // Nothing when there is none within `bound`.
+  std::optional<Reply> try_answer(Duration bound);
 
   // A child of the engine that holds what it inherited; killed with the object at the latest.
   pid_t fork_holder();

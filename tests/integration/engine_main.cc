@@ -3,12 +3,13 @@
 // "ok name=value ..." or "error REASON MESSAGE". Slots are the test's names for open stores and
 // handles.
 //
-//   join SOCKET ENGINE_ID                       namespace NAME
+//   join SOCKET ENGINE_ID [WITHIN]              namespace NAME
 //   begin SLOT SEED FIRST COUNT SIZE [WITHIN]   write SLOT FROM TO (percent of each granted item)
 //   finish SLOT      abort SLOT                 store SEED FIRST COUNT SIZE (begin, write, finish)
 //   probe SEED FIRST COUNT                      load SLOT SEED FIRST COUNT [TTL]
 //   verify SLOT      valid SLOT                 release SLOT      renew SLOT TTL
 //   fork (a child that holds what it inherited) hammer SEED FIRST COUNT MILLIS (loads and verifies)
+//   churn SEED CHAINS CHUNKS SIZE MILLIS (random stores and loads of shared chains)
 //   stats            leave
 #include <poll.h>
 #include <signal.h>
@@ -25,6 +26,7 @@
 
 #include "common/clock.h"
 #include "tests/integration/chunk_content.h"
+#include "tests/integration/engine_churn.h"
 #include "worker/client/client.h"
 
 namespace berth::testing {
@@ -32,17 +34,6 @@ namespace {
 
 // Far above what a busy machine takes: these tests are about outcomes, not about deadlines.
 constexpr Duration kPatient = seconds(10);
-
-struct OpenStore {
-  uint64_t seed = 0;
-  uint64_t first = 0;
-  client::PendingStore store;
-};
-struct OpenLoad {
-  uint64_t seed = 0;
-  uint64_t first = 0;
-  client::LoadHandle handle;
-};
 
 std::string failure(const Error& error) {
   return "error " + std::string(name_of(error.reason)) + " " + error.message;
@@ -89,8 +80,9 @@ class Engine {
     ClientOptions options;
     options.socket = next<std::string>(words);
     options.engine_id = next<std::string>(words);
-    options.probe_deadline = options.load_deadline = options.store_deadline = kPatient;
-    options.finish_deadline = options.control_deadline = options.join_deadline = kPatient;
+    const Duration within{next<int64_t>(words, kPatient.millis)};
+    options.probe_deadline = options.load_deadline = options.store_deadline = within;
+    options.finish_deadline = options.control_deadline = options.join_deadline = within;
     auto joined = Client::join(options);
     if (!joined) return failure(joined.error());
     client_ = std::move(*joined);
@@ -132,15 +124,6 @@ class Engine {
     return "ok" + counts(store.items(), [](const auto& item) { return item.code; });
   }
 
-  static void write_items(OpenStore& open, size_t from_percent, size_t to_percent) {
-    const auto items = open.store.items();
-    for (size_t i = 0; i < items.size(); ++i) {
-      const size_t size = items[i].bytes.size();
-      write_chunk(items[i].bytes, chunk_id(open.seed, open.first + i), size * from_percent / 100,
-                  size * to_percent / 100);
-    }
-  }
-
   std::string finish_store(client::PendingStore& store) {
     const auto codes = client_->finish_store(store);
     if (!codes) return failure(codes.error());
@@ -159,7 +142,7 @@ class Engine {
   std::string write(Words& words) {
     OpenStore& open = stores_.at(next<std::string>(words));
     const auto from = next<size_t>(words);
-    write_items(open, from, next<size_t>(words));
+    write_granted(open, from, next<size_t>(words));
     return "ok";
   }
 
@@ -178,7 +161,7 @@ class Engine {
     auto open = begin_store(words);
     if (!open) return failure(open.error());
     if (open->store.granted_count() == 0) return describe(open->store);
-    write_items(*open, 0, 100);
+    write_granted(*open, 0, 100);
     const std::string finished = finish_store(open->store);
     if (!finished.starts_with("ok")) return finished;
     return describe(open->store) + finished.substr(2);
@@ -210,17 +193,10 @@ class Engine {
     return text;
   }
 
-  static uint64_t wrong_bytes(const OpenLoad& open) {
-    uint64_t wrong = 0;
-    for (uint32_t i = 0; i < open.handle.chunks(); ++i)
-      wrong += count_wrong_bytes(open.handle.bytes(i), chunk_id(open.seed, open.first + i));
-    return wrong;
-  }
-
   // As an engine must: read everything, then ask whether the protection held.
   std::string verify(Words& words) {
     const OpenLoad& open = loads_.at(next<std::string>(words));
-    const uint64_t wrong = wrong_bytes(open);
+    const uint64_t wrong = count_wrong_bytes(open);
     return "ok" + pair("wrong", wrong) + pair("valid", open.handle.valid());
   }
 
@@ -272,13 +248,23 @@ class Engine {
       auto handle = client_->load({.name_space = namespace_, .digests = digests});
       if (!handle) return failure(handle.error());
       OpenLoad open{seed, first, std::move(*handle)};
-      const uint64_t bad = wrong_bytes(open);
+      const uint64_t bad = count_wrong_bytes(open);
       if (!open.handle.valid()) continue;
       chunks += open.handle.chunks();
       wrong += bad;
       client_->release(open.handle);
     }
     return "ok" + pair("loads", loads) + pair("chunks", chunks) + pair("wrong", wrong);
+  }
+
+  std::string churn(Words& words) {
+    ChurnOptions options;
+    options.seed = next<uint64_t>(words);
+    options.chains = next<uint64_t>(words);
+    options.chunks_max = next<uint64_t>(words);
+    options.size_bytes = next<uint64_t>(words);
+    options.length = {next<int64_t>(words)};
+    return Churn(*client_, namespace_, options).run();
   }
 
   std::string stats(Words&) {
@@ -311,7 +297,7 @@ class Engine {
       {"valid", bound<&Engine::valid>()},   {"release", bound<&Engine::release>()},
       {"renew", bound<&Engine::renew>()},   {"fork", fork_holder},
       {"hammer", bound<&Engine::hammer>()}, {"stats", bound<&Engine::stats>()},
-      {"leave", bound<&Engine::leave>()},
+      {"leave", bound<&Engine::leave>()},   {"churn", bound<&Engine::churn>()},
   };
 };
 
