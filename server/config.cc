@@ -149,6 +149,9 @@ void read_limits(ConfigTable table, ServerConfig& config) {
   sequencer.batch_records_max =
       count(table, "batch_records_max", sequencer.batch_records_max, kMillion);
   sequencer.events_max = count(table, "events_max", sequencer.events_max, kMillion);
+  // Searched as a whole for each Explain.
+  sequencer.retired_history_max =
+      count(table, "retired_history_max", sequencer.retired_history_max, {0, 262'144});
 
   rpc::RpcConfig& rpc = config.rpc;
   rpc.streams_max = count(table, "streams_max", rpc.streams_max, kMillion);

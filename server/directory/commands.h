@@ -321,6 +321,8 @@ struct UnpinChunks {  // PerItem: 1 a pin was taken off
 struct SetEviction {
   bool reset = false;  // back to the configuration's
   EvictionSetting setting;
+  // What keeps what is in force when this is decided: a watermark of zero, and the kind when asked.
+  bool keep_kind = false;
 };
 
 struct ReclaimAck {

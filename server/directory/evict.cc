@@ -123,7 +123,11 @@ Result<Outcome> handle(const Context& c, const SetEviction& command) {
     c.draft.emit({.kind = EventKind::kEvictionSet, .reason = "reset to the configuration"});
     return Done{};
   }
-  const EvictionSetting& s = command.setting;
+  const EvictionSetting* in_force = c.draft.find<EvictionSetting>({});
+  EvictionSetting s = in_force ? *in_force : c.config.eviction;
+  if (!command.keep_kind) s.kind = command.setting.kind;
+  if (command.setting.high_permille != 0) s.high_permille = command.setting.high_permille;
+  if (command.setting.low_permille != 0) s.low_permille = command.setting.low_permille;
   if (s.low_permille == 0 || s.low_permille >= s.high_permille || s.high_permille > 1000)
     return refuse(Reason::kInvalidArgument,
                   "low watermark " + std::to_string(s.low_permille) + " per mille, high " +

@@ -1,48 +1,13 @@
+// Views, the event stream and the check. Actions are in admin_actions.cc, policies in
+// admin_policy.cc, Explain in explain.cc.
 #include "server/rpc/admin_service.h"
 
-#include "common/names.h"
-#include "common/text.h"
 #include "server/directory/invariants.h"
-#include "server/rpc/fields.h"
 #include "server/rpc/resident_memory.h"
 #include "server/rpc/unary_call.h"
 #include "server/rpc/watch_reactor.h"
 
 namespace berth::rpc {
-namespace {
-
-constexpr size_t kFenceReasonLengthMax = 256;
-
-Result<Command> fence_command(const v1::FenceRequest& request) {
-  Fields fields;
-  FenceByOperator command;
-  command.session = SessionId(request.session());
-  command.node = fields.name("node", request.node(), Given::kOptional, kNameLengthMax);
-  if (command.session.valid() == !command.node.empty())
-    fields.refuse("session", id_text(request.session()) + ", node = " + quote(command.node),
-                  "names none or two things", "either a session or a node");
-  command.reason = fields.text("reason", request.reason(), Given::kRequired, kFenceReasonLengthMax);
-  command.confirm_unmapped = request.confirm_unmapped();
-  return fields.checked(Command(std::move(command)));
-}
-
-Result<Command> evict_command(const v1::EvictRequest& request, const DirectoryConfig& config) {
-  Fields fields;
-  berth::Evict command{
-      fields.ids<ReplicaId>("replicas", request.replicas(), config.batch_items_max)};
-  return fields.checked(Command(std::move(command)));
-}
-
-Result<Command> quota_command(const v1::SetNamespaceQuotaRequest& request) {
-  Fields fields;
-  berth::SetNamespaceQuota command{
-      fields.name("name", request.name(), Given::kRequired, kNamespaceNameLengthMax),
-      fields.number("quota_bytes", request.quota_bytes(), 0, kBytesMax)};
-  return fields.checked(Command(std::move(command)));
-}
-
-}  // namespace
-
 ViewContext AdminService::context(const DirectoryView& view) const {
   return {*view, backend_.sequencer.config().directory, backend_.sequencer.now()};
 }
@@ -157,6 +122,11 @@ AdminService::Unary* AdminService::ListReservations(Context* call,
   return list_call(call, request, response);
 }
 
+AdminService::Unary* AdminService::ListPins(Context* call, const v1::ListPinsRequest* request,
+                                            v1::ListPinsResponse* response) {
+  return list_call(call, request, response);
+}
+
 AdminService::Unary* AdminService::ListJobs(Context* call, const v1::ListJobsRequest*,
                                             v1::ListJobsResponse* response) {
   {
@@ -187,31 +157,6 @@ AdminService::Unary* AdminService::Check(Context* call, const v1::CheckRequest*,
   response->set_duration_us(
       static_cast<uint64_t>((backend_.clock.monotonic_nanos() - started) / 1000));
   return finished(call, {});
-}
-
-AdminService::Unary* AdminService::Fence(Context* call, const v1::FenceRequest* request,
-                                         v1::FenceResponse* response) {
-  return submitted(backend_, call, fence_command(*request),
-                   [response](const Outcome& outcome, const RequestContext&) {
-                     for (const SessionId session : expect<Fenced>(outcome).sessions)
-                       response->add_sessions(session.value());
-                   });
-}
-
-AdminService::Unary* AdminService::Evict(Context* call, const v1::EvictRequest* request,
-                                         v1::EvictResponse* response) {
-  return submitted(backend_, call, evict_command(*request, backend_.sequencer.config().directory),
-                   [response](const Outcome& outcome, const RequestContext&) {
-                     const auto& done = expect<PerItem>(outcome).done;
-                     response->set_retired(std::string(done.begin(), done.end()));
-                   });
-}
-
-AdminService::Unary* AdminService::SetNamespaceQuota(Context* call,
-                                                     const v1::SetNamespaceQuotaRequest* request,
-                                                     v1::SetNamespaceQuotaResponse*) {
-  return submitted(backend_, call, quota_command(*request),
-                   [](const Outcome&, const RequestContext&) {});
 }
 
 }  // namespace berth::rpc

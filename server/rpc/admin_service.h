@@ -47,6 +47,16 @@ class AdminService final : public v1::Admin::CallbackService {
   Unary* Check(Context*, const v1::CheckRequest*, v1::CheckResponse*) override;
   Unary* Fence(Context*, const v1::FenceRequest*, v1::FenceResponse*) override;
   Unary* Evict(Context*, const v1::EvictRequest*, v1::EvictResponse*) override;
+  Unary* EvictNamespace(Context*, const v1::EvictNamespaceRequest*, v1::JobResponse*) override;
+  Unary* TrimPool(Context*, const v1::TrimPoolRequest*, v1::JobResponse*) override;
+  Unary* Drain(Context*, const v1::DrainRequest*, v1::DrainResponse*) override;
+  Unary* Undrain(Context*, const v1::DrainRequest*, v1::DrainResponse*) override;
+  Unary* Pin(Context*, const v1::PinRequest*, v1::PinResponse*) override;
+  Unary* Unpin(Context*, const v1::UnpinRequest*, v1::UnpinResponse*) override;
+  Unary* ListPins(Context*, const v1::ListPinsRequest*, v1::ListPinsResponse*) override;
+  Unary* GetPolicy(Context*, const v1::GetPolicyRequest*, v1::GetPolicyResponse*) override;
+  Unary* SetPolicy(Context*, const v1::SetPolicyRequest*, v1::SetPolicyResponse*) override;
+  Unary* Explain(Context*, const v1::ExplainRequest*, v1::ExplainResponse*) override;
   Unary* SetNamespaceQuota(Context*, const v1::SetNamespaceQuotaRequest*,
                            v1::SetNamespaceQuotaResponse*) override;
 

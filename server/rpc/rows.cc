@@ -15,6 +15,13 @@ std::string name_of_session(const Directory& directory, SessionId id) {
   return session ? session->name : "";
 }
 
+// As wide as its namespace's digests are.
+std::string digest_of(const ObjectKey& key, const Namespace* ns) {
+  const size_t width = ns ? ns->spec.digest_bytes : kDigestBytesMax;
+  const auto& digest = key.digest.bytes;
+  return {digest.begin(), digest.begin() + static_cast<ptrdiff_t>(width)};
+}
+
 v1::PoolUsage usage_row(const PoolEntry& entry) {
   const PoolSpec& spec = entry.pool.spec;
   const PoolUsage& usage = entry.usage;
@@ -122,13 +129,9 @@ v1::ReplicaRow replica_row(const ViewContext& context, const ReplicaSlot& slot) 
   v1::ReplicaRow row;
   row.set_replica(replica.id.value());
   row.set_namespace_id(replica.key.namespace_number);
-  size_t width = kDigestBytesMax;
-  if (const auto* ns = context.directory.find<Namespace>(replica.key.namespace_id())) {
-    row.set_namespace_name(ns->spec.name);
-    width = ns->spec.digest_bytes;
-  }
-  const auto& digest = replica.key.digest.bytes;
-  row.set_digest(std::string(digest.begin(), digest.begin() + static_cast<ptrdiff_t>(width)));
+  const auto* ns = context.directory.find<Namespace>(replica.key.namespace_id());
+  if (ns) row.set_namespace_name(ns->spec.name);
+  row.set_digest(digest_of(replica.key, ns));
   row.set_shard(replica.key.shard);
   row.set_part(replica.key.part);
   row.set_pool(replica.pool.value());
@@ -140,10 +143,27 @@ v1::ReplicaRow replica_row(const ViewContext& context, const ReplicaSlot& slot) 
   if (const auto* pool = context.directory.find<Pool>(replica.pool)) {
     row.set_pool_name(pool->spec.name);
     const v1::PoolState state = state_of(context.directory, *pool);
-    const auto* ns = context.directory.find<Namespace>(replica.key.namespace_id());
     row.set_readable(replica.state == ReplicaState::kReady && state == v1::POOL_STATE_LIVE &&
                      !(ns && replica.id < ns->evicted_below));
   }
+  return row;
+}
+
+v1::PinRow pin_row(const ViewContext& context, const Pin& pin) {
+  v1::PinRow row;
+  row.set_replica(pin.replica.value());
+  row.set_kind(static_cast<v1::PinKind>(pin.kind));
+  const bool ends = pin.kind == PinKind::kSoft;
+  row.set_expires_in_ms(ends ? (pin.expires - context.now).millis : -1);
+  const auto* replica = context.directory.find<Replica>(pin.replica);
+  if (!replica) return row;
+  const auto* ns = context.directory.find<Namespace>(replica->key.namespace_id());
+  if (ns) row.set_namespace_name(ns->spec.name);
+  row.set_digest(digest_of(replica->key, ns));
+  row.set_shard(replica->key.shard);
+  row.set_part(replica->key.part);
+  row.set_pool(replica->pool.value());
+  row.set_size_bytes(replica->size_bytes);
   return row;
 }
 

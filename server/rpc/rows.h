@@ -10,6 +10,7 @@ v1::PoolRow pool_row(const ViewContext& context, const PoolEntry& entry);
 v1::SessionRow session_row(const ViewContext& context, const Session& session);
 v1::NamespaceRow namespace_row(const ViewContext& context, const Namespace& ns);
 v1::ReplicaRow replica_row(const ViewContext& context, const ReplicaSlot& slot);
+v1::PinRow pin_row(const ViewContext& context, const Pin& pin);
 v1::LeaseRow lease_row(const ViewContext& context, const Lease& lease);
 v1::ReservationRow reservation_row(const ViewContext& context, const Reservation& reservation);
 

@@ -1,4 +1,4 @@
-// Everything but replicas: pools, sessions, namespaces, leases, reservations, jobs, usage.
+// Everything but replicas: pools, sessions, namespaces, leases, reservations, pins, jobs, usage.
 #include "server/rpc/views.h"
 
 #include <map>
@@ -148,7 +148,17 @@ Result<> list(const ViewContext& context, const v1::ListReservationsRequest& req
   return {};
 }
 
-// Jobs are few: one for each session or pool that is ending.
+Result<> list(const ViewContext& context, const v1::ListPinsRequest& request,
+              v1::ListPinsResponse* response) {
+  const auto rows = page_rows(request.limit());
+  if (!rows) return tl::unexpected(rows.error());
+  response->set_more(
+      add_page(context.directory.pins(), ReplicaId(request.after()), *rows,
+               [&](const Pin& pin) { *response->add_pins() = pin_row(context, pin); }));
+  return {};
+}
+
+// Jobs are few: one for each session, pool or namespace that is ending or being emptied.
 void list(const ViewContext& context, v1::ListJobsResponse* response) {
   for (const auto& [id, job] : context.directory.jobs()) {
     v1::JobRow& row = *response->add_jobs();
@@ -156,6 +166,7 @@ void list(const ViewContext& context, v1::ListJobsResponse* response) {
     row.set_kind(std::string(name_of(job.kind)));
     row.set_pool(job.pool.value());
     row.set_session(job.session.value());
+    row.set_namespace_id(job.namespace_id.value());
     row.set_done(job.done);
     row.set_left(static_cast<uint64_t>(records_left(context.directory, job)));
   }

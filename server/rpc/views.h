@@ -28,6 +28,7 @@ Result<> list(const ViewContext&, const v1::ListNamespacesRequest&, v1::ListName
 Result<> list(const ViewContext&, const v1::ListLeasesRequest&, v1::ListLeasesResponse*);
 Result<> list(const ViewContext&, const v1::ListReservationsRequest&,
               v1::ListReservationsResponse*);
+Result<> list(const ViewContext&, const v1::ListPinsRequest&, v1::ListPinsResponse*);
 void list(const ViewContext&, v1::ListJobsResponse*);
 void fill(v1::GetUsageResponse*, const ViewContext&);
 // The counts of the status; the server adds what it knows about itself.

@@ -15,6 +15,7 @@ Sequencer::Sequencer(SequencerConfig config, std::unique_ptr<Store> store, const
       store_(std::move(store)),
       clock_(clock),
       events_(config_.events_max),
+      retired_(config_.retired_history_max),
       evictor_(config_.evictor, config_.directory),
       logical_clock_(Time{}, config_.max_step) {}
 
@@ -244,6 +245,7 @@ Result<Decision> Sequencer::carry_out(std::span<const Command> commands) {
   }
   if (!decision.mutations.empty()) {
     evictor_.before_install(directory_, decision.mutations);
+    retired_.before_install(directory_, decision.mutations, logical_clock_.now());
     {
       const std::lock_guard lock(view_mutex_);
       install(directory_, decision);

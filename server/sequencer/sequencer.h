@@ -39,6 +39,7 @@
 #include "server/sequencer/decide.h"
 #include "server/sequencer/event_log.h"
 #include "server/sequencer/flusher.h"
+#include "server/sequencer/retired_history.h"
 #include "server/sequencer/view.h"
 #include "server/store/store.h"
 
@@ -53,8 +54,9 @@ struct SequencerConfig {
   Duration reopen_interval = seconds(1);  // between tries to get a degraded store back
   uint32_t queue_commands_max = 16'384;   // beyond: queue_full
   uint32_t batch_commands_max = 256;
-  uint32_t batch_records_max = 16'384;  // sum of weight_of() of one batch
-  uint32_t events_max = 65'536;         // kept for watchers
+  uint32_t batch_records_max = 16'384;    // sum of weight_of() of one batch
+  uint32_t events_max = 65'536;           // kept for watchers
+  uint32_t retired_history_max = 16'384;  // copies that left, kept for Explain
   policy::EvictorConfig evictor;
 };
 
@@ -113,6 +115,8 @@ class Sequencer {
   // The policies and what they hold, as of the latest second.
   std::vector<policy::PolicyRow> policies() const;
   EvictionSetting eviction_setting() const;
+  // The copies that left lately.
+  const RetiredHistory& retired() const { return retired_; }
   EventLog& events() { return events_; }
   const EventLog& events() const { return events_; }
   SequencerStats stats() const;
@@ -174,6 +178,7 @@ class Sequencer {
   Directory directory_;  // written by the sequencer's thread under view_mutex_
   mutable ViewMutex view_mutex_;
   EventLog events_;
+  RetiredHistory retired_;
   std::unique_ptr<Flusher> flusher_;  // interval durability only
 
   // Of the sequencer's thread.
