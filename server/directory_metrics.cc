@@ -13,12 +13,15 @@ namespace berth {
 namespace {
 
 constexpr std::array kMedia{Medium::kCpu, Medium::kCxl, Medium::kSsd};
-constexpr std::array<std::pair<v1::PoolState, std::string_view>, 5> kPoolStates{
+constexpr std::array<std::pair<v1::PoolState, std::string_view>, 6> kPoolStates{
     {{v1::POOL_STATE_LIVE, "live"},
+     {v1::POOL_STATE_DRAINING, "draining"},
      {v1::POOL_STATE_UNVERIFIED, "unverified"},
      {v1::POOL_STATE_SILENT, "silent"},
      {v1::POOL_STATE_CLOSING, "closing"},
      {v1::POOL_STATE_GONE, "gone"}}};
+constexpr std::array kEvictionKinds{policy::EvictionKind::kAdaptive, policy::EvictionKind::kLru,
+                                    policy::EvictionKind::kS3Fifo, policy::EvictionKind::kLfuDa};
 constexpr std::array<std::pair<v1::SessionState, std::string_view>, 5> kSessionStates{
     {{v1::SESSION_STATE_ATTACHED, "attached"},
      {v1::SESSION_STATE_REATTACHING, "reattaching"},
@@ -52,6 +55,9 @@ struct DirectorySums {
   uint64_t operations = 0;
   uint64_t namespaces = 0;
   uint64_t jobs = 0;
+  uint64_t pins = 0;
+  uint64_t soft_pins = 0;  // of them
+  EvictionSetting eviction;
   Epoch epoch = 0;
 };
 
@@ -75,7 +81,7 @@ void add_pool(MediumSums& sums, const Directory& directory, const PoolEntry& ent
 }
 
 // Pools and sessions are walked, replicas never: the view is held for microseconds.
-DirectorySums sums_of(const Directory& directory) {
+DirectorySums sums_of(const Directory& directory, const DirectoryConfig& config) {
   DirectorySums sums;
   for (const auto& [id, entry] : directory.pools())
     add_pool(sums.media[entry.pool.spec.medium], directory, entry);
@@ -89,6 +95,10 @@ DirectorySums sums_of(const Directory& directory) {
   sums.operations = directory.operations().size();
   sums.namespaces = directory.namespaces().size();
   sums.jobs = directory.jobs().size();
+  sums.pins = directory.pins().size();
+  sums.soft_pins = directory.pin_deadlines().size();
+  const auto* set = directory.find<EvictionSetting>({});
+  sums.eviction = set ? *set : config.eviction;
   sums.epoch = directory.meta().epoch;
   return sums;
 }
@@ -109,6 +119,8 @@ void report_medium(MetricSamples& out, std::string_view medium, const MediumSums
   gauge("berth_pinned_bytes", "What owners have really pinned.", sums.pinned);
   gauge("berth_ready_bytes", "Logical bytes of READY replicas.", sums.usage.ready_bytes);
   gauge("berth_leased_replicas", "Replicas that at least one lease protects.", sums.leased);
+  gauge("berth_hard_pin_bytes", "Pages of replicas that a hard pin keeps.",
+        sums.usage.hard_pin_bytes);
   gauge("berth_writing_bytes", "Pages whose bytes are moving, as owners last said.", sums.writing);
   gauge("berth_free_bytes", "Free bytes, as owners last said.", sums.free);
   gauge("berth_largest_hole_bytes", "Longest free run of any pool, as owners last said.",
@@ -159,9 +171,45 @@ void report_directory(MetricSamples& out, const DirectorySums& sums) {
   gauge("berth_reservations", "Reserves with items that are still open.", sums.reservations);
   gauge("berth_operations", "Answers kept for retries.", sums.operations);
   gauge("berth_namespaces", "Namespaces.", sums.namespaces);
-  gauge("berth_jobs", "Long works under way (ending sessions, closing and dropped pools).",
-        sums.jobs);
+  gauge(
+      "berth_jobs",
+      "Long works under way (ending sessions, closing, drained, trimmed and dropped pools, evicted "
+      "namespaces).",
+      sums.jobs);
   gauge("berth_epoch", "Epoch of the server; rises at every start.", sums.epoch);
+}
+
+void report_eviction(MetricSamples& out, const DirectorySums& sums, const SequencerStats& stats) {
+  out.gauge({"berth_pins", "Replicas that a pin keeps from being evicted, by kind."},
+            {{"kind", name_of(PinKind::kSoft)}}, number(sums.soft_pins));
+  out.gauge({"berth_pins", "Replicas that a pin keeps from being evicted, by kind."},
+            {{"kind", name_of(PinKind::kHard)}}, number(sums.pins - sums.soft_pins));
+  for (const policy::EvictionKind kind : kEvictionKinds)
+    out.gauge({"berth_eviction_policy", "1 for the policy in force, 0 for the others."},
+              {{"policy", policy::name_of(kind)}}, kind == sums.eviction.kind ? 1 : 0);
+  const auto watermark = [&](std::string_view which, uint32_t permille) {
+    out.gauge({"berth_eviction_watermark_ratio",
+               "Share of a pool's budget where eviction starts "
+               "(high) and stops (low)."},
+              {{"watermark", which}}, number(permille) / 1e3);
+  };
+  watermark("high", sums.eviction.high_permille);
+  watermark("low", sums.eviction.low_permille);
+  const policy::EvictorStats& evictor = stats.eviction;
+  const auto counter = [&](const char* name, const char* help, uint64_t value) {
+    out.counter({name, help}, {}, number(value));
+  };
+  counter("berth_eviction_slices_total", "Slices that chose victims.", evictor.slices);
+  counter("berth_eviction_nothing_evictable_total", "Slices that found nothing that may leave.",
+          evictor.nothing_evictable);
+  counter("berth_eviction_refused_total", "Victims that somebody had begun to read or pinned.",
+          evictor.refused);
+  out.gauge({"berth_eviction_slice_replicas_max", "Largest slice since the start."}, {},
+            number(evictor.slice_replicas_max));
+  out.gauge({"berth_eviction_slice_seconds_max", "Slowest slice since the start."}, {},
+            number(stats.eviction_slice_micros_max) / 1e6);
+  out.gauge({"berth_eviction_memory_bytes", "Memory of all eviction policies and their table."}, {},
+            number(stats.eviction_memory_bytes));
 }
 
 void report_sequencer(MetricSamples& out, const Sequencer& sequencer) {
@@ -195,10 +243,13 @@ void add_directory_metrics(MetricsRegistry& registry, const Sequencer& sequencer
   registry.add_collector([&](MetricSamples& out) {
     const DirectorySums sums = [&] {
       const auto view = sequencer.view();
-      return sums_of(*view);
+      return sums_of(*view, sequencer.config().directory);
     }();
     report_directory(out, sums);
+    report_eviction(out, sums, sequencer.stats());
     report_sequencer(out, sequencer);
+    out.gauge({"berth_retired_history_bytes", "Memory of the copies that left lately."}, {},
+              number(sequencer.retired().memory_bytes()));
     const auto now = health.get().health;
     out.gauge(
         {"berth_serving", "1 while calls are served, 0 while starting, degraded or stopping."}, {},

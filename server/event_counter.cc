@@ -18,8 +18,14 @@ constexpr EventKind kReplicaKinds[] = {
 template <class Kinds>
 std::vector<std::string> labels_of(const Kinds& kinds) {
   std::vector<std::string> labels;
-  for (const EventKind kind : kinds) labels.emplace_back(name_of(kind));
+  for (const auto kind : kinds) labels.emplace_back(name_of(kind));
   return labels;
+}
+
+std::vector<Why> all_reasons() {
+  std::vector<Why> reasons;
+  for (int i = 1; i <= static_cast<int>(kWhyLast); ++i) reasons.push_back(static_cast<Why>(i));
+  return reasons;
 }
 
 std::vector<EventKind> all_kinds() {
@@ -40,6 +46,10 @@ EventCounter::EventCounter(MetricsRegistry& registry, EventLog& log)
                         {{"kind", labels_of(kReplicaKinds)}});
   for (const EventKind kind : kReplicaKinds)
     replicas_[static_cast<size_t>(kind)] = &replicas.with({name_of(kind)});
+  auto& retired =
+      registry.counters({"berth_evicted_replicas_total", "Replicas that began to retire, by why."},
+                        {{"reason", labels_of(all_reasons())}});
+  for (const Why why : all_reasons()) retired_.emplace(name_of(why), &retired.with({name_of(why)}));
 }
 
 void EventCounter::on_events() {
@@ -51,7 +61,11 @@ void EventCounter::on_events() {
     for (const NumberedEvent& numbered : page.events) {
       const auto kind = static_cast<size_t>(numbered.event.kind);
       events_[kind]->add();
-      if (replicas_[kind]) replicas_[kind]->add(std::max<uint64_t>(numbered.event.count, 1));
+      const uint64_t count = std::max<uint64_t>(numbered.event.count, 1);
+      if (replicas_[kind]) replicas_[kind]->add(count);
+      if (numbered.event.kind != EventKind::kRetiring) continue;
+      if (const auto why = retired_.find(numbered.event.reason); why != retired_.end())
+        why->second->add(count);
     }
     if (page.events.empty()) return;
   }

@@ -1,9 +1,13 @@
-// Counts the event stream for the metrics: events by kind, and replicas by what happened to them.
+// Counts the event stream for the metrics: events by kind, replicas by what happened to them, and
+// those that retired by why.
 // A watcher of the log like any other; it outlives nothing and holds only how far it has read.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "common/metrics_registry.h"
@@ -22,6 +26,7 @@ class EventCounter final : public EventWatcher {
   EventLog& log_;
   std::vector<Counter*> events_;    // by EventKind
   std::vector<Counter*> replicas_;  // by EventKind; null for kinds whose count is no replicas
+  std::map<std::string, Counter*, std::less<>> retired_;  // by the name of Why
 
   std::mutex mutex_;  // guards the rest
   Epoch epoch_ = 0;

@@ -109,6 +109,36 @@ Answer<v1::FenceResponse> AdminClient::call(const v1::FenceRequest& request) {
 Answer<v1::EvictResponse> AdminClient::call(const v1::EvictRequest& request) {
   return unary<v1::EvictResponse>(&v1::Admin::Stub::Evict, request);
 }
+Answer<v1::JobResponse> AdminClient::call(const v1::EvictNamespaceRequest& request) {
+  return unary<v1::JobResponse>(&v1::Admin::Stub::EvictNamespace, request);
+}
+Answer<v1::JobResponse> AdminClient::call(const v1::TrimPoolRequest& request) {
+  return unary<v1::JobResponse>(&v1::Admin::Stub::TrimPool, request);
+}
+Answer<v1::PinResponse> AdminClient::call(const v1::PinRequest& request) {
+  return unary<v1::PinResponse>(&v1::Admin::Stub::Pin, request);
+}
+Answer<v1::UnpinResponse> AdminClient::call(const v1::UnpinRequest& request) {
+  return unary<v1::UnpinResponse>(&v1::Admin::Stub::Unpin, request);
+}
+Answer<v1::ListPinsResponse> AdminClient::call(const v1::ListPinsRequest& request) {
+  return unary<v1::ListPinsResponse>(&v1::Admin::Stub::ListPins, request);
+}
+Answer<v1::GetPolicyResponse> AdminClient::call(const v1::GetPolicyRequest& request) {
+  return unary<v1::GetPolicyResponse>(&v1::Admin::Stub::GetPolicy, request);
+}
+Answer<v1::SetPolicyResponse> AdminClient::call(const v1::SetPolicyRequest& request) {
+  return unary<v1::SetPolicyResponse>(&v1::Admin::Stub::SetPolicy, request);
+}
+Answer<v1::ExplainResponse> AdminClient::call(const v1::ExplainRequest& request) {
+  return unary<v1::ExplainResponse>(&v1::Admin::Stub::Explain, request);
+}
+Answer<v1::DrainResponse> AdminClient::drain(const v1::DrainRequest& request) {
+  return unary<v1::DrainResponse>(&v1::Admin::Stub::Drain, request);
+}
+Answer<v1::DrainResponse> AdminClient::undrain(const v1::DrainRequest& request) {
+  return unary<v1::DrainResponse>(&v1::Admin::Stub::Undrain, request);
+}
 Answer<v1::SetNamespaceQuotaResponse> AdminClient::call(
     const v1::SetNamespaceQuotaRequest& request) {
   return unary<v1::SetNamespaceQuotaResponse>(&v1::Admin::Stub::SetNamespaceQuota, request);

@@ -49,7 +49,18 @@ class AdminClient {
   Answer<v1::CheckResponse> call(const v1::CheckRequest& request);
   Answer<v1::FenceResponse> call(const v1::FenceRequest& request);
   Answer<v1::EvictResponse> call(const v1::EvictRequest& request);
+  Answer<v1::JobResponse> call(const v1::EvictNamespaceRequest& request);
+  Answer<v1::JobResponse> call(const v1::TrimPoolRequest& request);
+  Answer<v1::PinResponse> call(const v1::PinRequest& request);
+  Answer<v1::UnpinResponse> call(const v1::UnpinRequest& request);
+  Answer<v1::ListPinsResponse> call(const v1::ListPinsRequest& request);
+  Answer<v1::GetPolicyResponse> call(const v1::GetPolicyRequest& request);
+  Answer<v1::SetPolicyResponse> call(const v1::SetPolicyRequest& request);
+  Answer<v1::ExplainResponse> call(const v1::ExplainRequest& request);
   Answer<v1::SetNamespaceQuotaResponse> call(const v1::SetNamespaceQuotaRequest& request);
+  // One request type for two calls.
+  Answer<v1::DrainResponse> drain(const v1::DrainRequest& request);
+  Answer<v1::DrainResponse> undrain(const v1::DrainRequest& request);
 
   // Has no deadline: following waits for as long as nothing happens.
   std::unique_ptr<EventStream> watch(const v1::WatchEventsRequest& request);

@@ -16,14 +16,20 @@
 
 namespace berth::ctl {
 
+enum class Arity : uint8_t {
+  kOne,
+  kOptional,
+  kMany,  // one or more
+  kAny,   // none or more
+};
+
 struct OptionSpec {
   std::string_view name;   // "--pool"
   std::string_view value;  // what stands for its value in --help; empty: a flag
   std::string_view help;
   std::vector<std::string_view> accepted = {};  // the fixed words that it takes; empty: any text
+  Arity arity = Arity::kOne;                    // kOne, or kMany: several values behind it
 };
-
-enum class Arity : uint8_t { kOne, kOptional, kMany };
 
 struct PositionalSpec {
   std::string_view name;  // "SESSION"

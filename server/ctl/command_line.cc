@@ -49,8 +49,10 @@ void add_positional(Level& level, const PositionalSpec& spec) {
   CLI::Option* option =
       level.app->add_option(std::string(spec.name))->description(std::string(spec.help));
   option->type_name("");
-  if (spec.arity != Arity::kOptional) option->required();
-  if (spec.arity == Arity::kMany) option->expected(1, kValuesMax)->allow_extra_args();
+  const bool is_required = spec.arity == Arity::kOne || spec.arity == Arity::kMany;
+  if (is_required) option->required();
+  if (spec.arity == Arity::kMany || spec.arity == Arity::kAny)
+    option->expected(is_required ? 1 : 0, kValuesMax)->allow_extra_args();
   level.arguments.emplace_back(spec.name, option);
 }
 
@@ -68,6 +70,7 @@ void add_option(Level& level, const OptionSpec& spec) {
     option = level.app->add_flag(name, help);
   } else {
     option = level.app->add_option(name, help)->type_name(std::string(spec.value));
+    if (spec.arity == Arity::kMany) option->expected(1, kValuesMax)->allow_extra_args();
   }
   if (!spec.accepted.empty())
     option->check(

@@ -11,6 +11,8 @@ const std::vector<Field<v1::JobRow>>& job_fields() {
       {{"kind", "KIND", Kind::kWord}, [](const Job& j) -> Value { return j.kind(); }},
       {{"pool", "POOL", Kind::kId}, [](const Job& j) -> Value { return j.pool(); }},
       {{"session", "SESSION", Kind::kId}, [](const Job& j) -> Value { return j.session(); }},
+      {{"namespace_id", "NAMESPACE", Kind::kId},
+       [](const Job& j) -> Value { return j.namespace_id(); }},
       {{"done", "DONE", Kind::kCount}, [](const Job& j) -> Value { return j.done(); }},
       {{"left", "LEFT", Kind::kCount}, [](const Job& j) -> Value { return j.left(); }},
   };
@@ -28,8 +30,11 @@ Answer<Outcome> produce_jobs(AdminClient& client, const Arguments&) {
 
 Command jobs_command() {
   return {.name = "jobs",
-          .summary = "Long work of the server: fences, drains, closes",
-          .details = "",
+          .summary = "Long work of the server: fences, drains, closes, mass evictions",
+          .details =
+              "KIND: end_session, drop_pool, close_pool, drain_pool, evict_namespace, trim_pool. "
+              "LEFT is at most\n"
+              "so many replicas; of a session: what it still holds.",
           .example = "berthctl jobs -w 1",
           .positionals = {},
           .options = {},

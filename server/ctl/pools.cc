@@ -42,6 +42,10 @@ const std::vector<Field<v1::PoolRow>>& pool_fields() {
        [](const Pool& p) -> Value { return p.usage().ready_replicas(); }},
       {{"leased_replicas", "LEASED", Kind::kCount},
        [](const Pool& p) -> Value { return p.usage().leased_replicas(); }},
+      {{"pinned_replicas", "PINS", Kind::kCount},
+       [](const Pool& p) -> Value { return p.usage().pinned_replicas(); }},
+      {{"hard_pin_bytes", "HARD-PINS", Kind::kBytes, Shown::kDataOnly},
+       [](const Pool& p) -> Value { return p.usage().hard_pin_bytes(); }},
       {{"quarantined_replicas", "QUARANTINED", Kind::kCount, Shown::kEverywhere, true},
        [](const Pool& p) -> Value { return p.usage().quarantined_replicas(); }},
       {{"importers", "IMPORTERS", Kind::kList},
@@ -82,7 +86,8 @@ Command pools_command() {
           .details =
               "FREE, LARGEST-HOLE, WRITING and SPANS-OUT are what the owner's last heartbeat said. "
               "IMPORTERS are\n"
-              "the life locks of a gone pool that are not yet proven free.",
+              "the life locks of a gone pool that are not yet proven free. PINS are copies that no "
+              "policy may evict.",
           .example =
               "berthctl pools\nberthctl pools --json | jq '.pools[] | select(.state != \"live\")'",
           .positionals = {},

@@ -16,9 +16,9 @@ enum class Tone : uint8_t { kPlain, kGood, kWaiting, kTrouble, kHeader };
 // The words of every state in the protocol; a word that is not here is shown plainly.
 Tone tone_of_word(std::string_view word) {
   constexpr std::string_view kGood[] = {"live", "ready", "attached", "serving", "yes", "retired"};
-  constexpr std::string_view kWaiting[] = {"unverified", "closing",  "reattaching",
-                                           "detached",   "ending",   "reserved",
-                                           "retiring",   "starting", "stopping"};
+  constexpr std::string_view kWaiting[] = {"unverified", "closing", "draining", "reattaching",
+                                           "detached",   "ending",  "reserved", "retiring",
+                                           "starting",   "stopping"};
   constexpr std::string_view kTrouble[] = {"silent",   "gone",   "quarantined",
                                            "degraded", "broken", "gap"};
   const auto holds = [word](const auto& words) {

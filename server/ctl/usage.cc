@@ -39,6 +39,8 @@ void add(Usage& sum, const Usage& usage) {
   sum.set_retiring_replicas(sum.retiring_replicas() + usage.retiring_replicas());
   sum.set_quarantined_replicas(sum.quarantined_replicas() + usage.quarantined_replicas());
   sum.set_leased_replicas(sum.leased_replicas() + usage.leased_replicas());
+  sum.set_pinned_replicas(sum.pinned_replicas() + usage.pinned_replicas());
+  sum.set_hard_pin_bytes(sum.hard_pin_bytes() + usage.hard_pin_bytes());
 }
 
 // The figures are the same for a pool and for a sum of pools.
@@ -50,8 +52,10 @@ void append_usage_fields(std::vector<Field<Record>>& fields, const Usage& (*of)(
     fields.push_back({{key, title, Kind::kBytes, shown, alarming},
                       [of, get](const Record& r) -> Value { return (of(r).*get)(); }});
   };
-  const auto count = [&](std::string_view key, uint64_t (Usage::*get)() const) {
-    fields.push_back({{key, "", Kind::kCount, Shown::kDataOnly},
+  const auto count = [&](std::string_view key, uint64_t (Usage::*get)() const,
+                         std::string_view title = "") {
+    const Shown shown = title.empty() ? Shown::kDataOnly : Shown::kEverywhere;
+    fields.push_back({{key, title, Kind::kCount, shown},
                       [of, get](const Record& r) -> Value { return (of(r).*get)(); }});
   };
   bytes("capacity_bytes", "CAPACITY", &Usage::capacity_bytes);
@@ -69,6 +73,8 @@ void append_usage_fields(std::vector<Field<Record>>& fields, const Usage& (*of)(
   count("retiring_replicas", &Usage::retiring_replicas);
   count("quarantined_replicas", &Usage::quarantined_replicas);
   count("leased_replicas", &Usage::leased_replicas);
+  count("pinned_replicas", &Usage::pinned_replicas, "PINS");
+  bytes("hard_pin_bytes", "", &Usage::hard_pin_bytes, Shown::kDataOnly);
 }
 
 const std::vector<Field<v1::PoolRow>>& pool_usage_fields() {
@@ -182,9 +188,11 @@ std::vector<Total> totals_by_node(const Response& response) {
 void note_hidden_pools(const Response& response, std::vector<std::string>& notes) {
   size_t unverified = 0;
   size_t silent = 0;
+  size_t draining = 0;
   for (const v1::PoolRow& pool : response.pools()) {
     unverified += pool.state() == v1::POOL_STATE_UNVERIFIED;
     silent += pool.state() == v1::POOL_STATE_SILENT;
+    draining += pool.state() == v1::POOL_STATE_DRAINING;
   }
   if (unverified > 0)
     notes.push_back(std::to_string(unverified) + " of " + std::to_string(response.pools_size()) +
@@ -192,6 +200,9 @@ void note_hidden_pools(const Response& response, std::vector<std::string>& notes
   if (silent > 0)
     notes.push_back(std::to_string(silent) + " of " + std::to_string(response.pools_size()) +
                     " pools are hidden because their workers missed their heartbeats");
+  if (draining > 0)
+    notes.push_back(std::to_string(draining) + " of " + std::to_string(response.pools_size()) +
+                    " pools are hidden because they drain; `berthctl undrain` ends that");
 }
 
 // What the figures mean depends on the server's health, so it is asked first.
@@ -243,7 +254,8 @@ Command usage_command() {
           "proper,\n"
           "READY-ALLOC the pages that they take; BACKING is what the medium holds for the pool, "
           "PINNED\n"
-          "what is really pinned of it. GONE is memory of dead workers that may still be mapped.\n"
+          "what is really pinned of it, PINS the copies that no policy may evict. GONE is memory "
+          "of dead workers that may still be mapped.\n"
           "An empty server exits with 0, one that cannot be reached with 3, one that is starting "
           "or\n"
           "stopping with 4.",

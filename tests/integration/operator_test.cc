@@ -1,40 +1,15 @@
 // berthctl against a real server: every view in every form, and what a script can tell from the
 // exit code.
-#include <catch2/catch.hpp>
+#include "tests/integration/operator.h"
+
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "common/text.h"
-#include "tests/integration/cluster.h"
 
 namespace berth::testing {
 namespace {
 
 using Json = nlohmann::json;
-
-class Operator {
- public:
-  explicit Operator(Cluster& cluster) : cluster_(cluster) {}
-
-  // `command` in words, as typed.
-  Finished run(const std::string& command) {
-    std::vector<std::string> arguments = {program("berthctl"), "--server",
-                                          cluster_.server.address()};
-    std::istringstream words(command);
-    for (std::string word; words >> word;) arguments.push_back(word);
-    return run_to_end(arguments, cluster_.path("berthctl-" + std::to_string(++runs_) + ".out"));
-  }
-  std::string must(const std::string& command) {
-    const Finished finished = run(command);
-    INFO(command << ": " << finished.output);
-    REQUIRE(finished.code == 0);
-    return finished.output;
-  }
-
- private:
-  Cluster& cluster_;
-  int runs_ = 0;
-};
 
 }  // namespace
 

@@ -43,6 +43,13 @@ class FakeAdmin final : public v1::Admin::Service {
   std::vector<v1::JobRow> jobs;
   v1::CheckResponse check;
   v1::FenceResponse fence;
+  std::vector<v1::PinRow> pins;
+  v1::GetPolicyResponse policy;
+  v1::ExplainResponse explanation;
+  v1::DrainResponse drained;
+  uint64_t job = 0;
+  // The column that Evict (of chunks) and Pin answer.
+  std::string codes;
   // Ids that Evict retires.
   std::vector<uint64_t> evictable;
   std::deque<WatchScript> watches;
@@ -162,12 +169,56 @@ class FakeAdmin final : public v1::Admin::Service {
   grpc::Status Evict(Context*, const v1::EvictRequest* request,
                      v1::EvictResponse* response) override {
     return answer("Evict", *request, [&] {
+      if (request->replicas().empty()) response->set_retired(codes);
       for (const uint64_t replica : request->replicas()) {
         const bool retired =
             std::find(evictable.begin(), evictable.end(), replica) != evictable.end();
         response->mutable_retired()->push_back(retired ? 1 : 0);
       }
     });
+  }
+  grpc::Status EvictNamespace(Context*, const v1::EvictNamespaceRequest* request,
+                              v1::JobResponse* response) override {
+    return answer("EvictNamespace", *request, [&] { response->set_job(job); });
+  }
+  grpc::Status TrimPool(Context*, const v1::TrimPoolRequest* request,
+                        v1::JobResponse* response) override {
+    return answer("TrimPool", *request, [&] { response->set_job(job); });
+  }
+  grpc::Status Drain(Context*, const v1::DrainRequest* request,
+                     v1::DrainResponse* response) override {
+    return answer("Drain", *request, [&] { *response = drained; });
+  }
+  grpc::Status Undrain(Context*, const v1::DrainRequest* request,
+                       v1::DrainResponse* response) override {
+    return answer("Undrain", *request, [&] { *response = drained; });
+  }
+  grpc::Status Pin(Context*, const v1::PinRequest* request, v1::PinResponse* response) override {
+    return answer("Pin", *request, [&] { response->set_pinned(codes); });
+  }
+  grpc::Status Unpin(Context*, const v1::UnpinRequest* request,
+                     v1::UnpinResponse* response) override {
+    return answer("Unpin", *request, [&] { response->set_unpinned(std::string(1, '\1')); });
+  }
+  grpc::Status ListPins(Context*, const v1::ListPinsRequest* request,
+                        v1::ListPinsResponse* response) override {
+    return answer("ListPins", *request, [&] {
+      response->set_more(page(
+          *request, pins, [](auto& row) { return row.replica(); },
+          [&](auto& row) { *response->add_pins() = row; }));
+    });
+  }
+  grpc::Status GetPolicy(Context*, const v1::GetPolicyRequest* request,
+                         v1::GetPolicyResponse* response) override {
+    return answer("GetPolicy", *request, [&] { *response = policy; });
+  }
+  grpc::Status SetPolicy(Context*, const v1::SetPolicyRequest* request,
+                         v1::SetPolicyResponse* response) override {
+    return answer("SetPolicy", *request, [&] { *response->mutable_policy() = policy.policy(); });
+  }
+  grpc::Status Explain(Context*, const v1::ExplainRequest* request,
+                       v1::ExplainResponse* response) override {
+    return answer("Explain", *request, [&] { *response = explanation; });
   }
   grpc::Status SetNamespaceQuota(Context*, const v1::SetNamespaceQuotaRequest* request,
                                  v1::SetNamespaceQuotaResponse*) override {

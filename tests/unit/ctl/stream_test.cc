@@ -175,7 +175,7 @@ TEST_CASE("a watched view is appended on a pipe", "[ctl][watch]") {
   SECTION("as CSV with one header") {
     server.admin.jobs.emplace_back().set_kind("fence");
     const Ran ran = run_against(server, {"jobs", "-w", "1", "--csv"}, {.wait = twice});
-    CHECK(ran.out.find("time,job,kind,pool,session,done,left\n") == 0);
+    CHECK(ran.out.find("time,job,kind,pool,session,namespace_id,done,left\n") == 0);
     CHECK(ran.out.rfind("time,") == 0);
     CHECK(std::count(ran.out.begin(), ran.out.end(), '\n') == 3);
   }

@@ -92,23 +92,23 @@ TEST_CASE("usage shows every pool, sums per worker and node, and the namespaces"
   CHECK(table.err.empty());
   CHECK(table.out ==
         "POOL  NAME  WORKER  STATE  CAPACITY  BACKING  ALLOCATED  RESERVED   READY  READY-ALLOC  "
-        "RETIRING  QUARANTINED  PINNED\n"
+        "RETIRING  QUARANTINED  PINNED  PINS\n"
         "e3-2  cpu   w0      live       1GiB   1.0GiB      20KiB      4KiB  5.9KiB         8KiB  "
-        "    4KiB         4KiB    1MiB\n"
+        "    4KiB         4KiB    1MiB     0\n"
         "e3-5  cpu   w1      gone         0B     1MiB         0B        0B      0B           0B  "
-        "      0B           0B      0B\n"
+        "      0B           0B      0B     0\n"
         "\n"
         "WORKER  NODE   POOLS  CAPACITY  BACKING  ALLOCATED  RESERVED   READY  READY-ALLOC  "
-        "RETIRING  QUARANTINED  PINNED\n"
+        "RETIRING  QUARANTINED  PINNED  PINS\n"
         "w0      gpu-1      1      1GiB   1.0GiB      20KiB      4KiB  5.9KiB         8KiB  "
-        "    4KiB         4KiB    1MiB\n"
+        "    4KiB         4KiB    1MiB     0\n"
         "w1      gpu-1      1        0B     1MiB         0B        0B      0B           0B  "
-        "      0B           0B      0B\n"
+        "      0B           0B      0B     0\n"
         "\n"
         "NODE   POOLS  LIMIT  GONE  CAPACITY  BACKING  ALLOCATED  RESERVED   READY  READY-ALLOC  "
-        "RETIRING  QUARANTINED  PINNED\n"
+        "RETIRING  QUARANTINED  PINNED  PINS\n"
         "gpu-1      2      -  1MiB      1GiB   1.0GiB      20KiB      4KiB  5.9KiB         8KiB  "
-        "    4KiB         4KiB    1MiB\n"
+        "    4KiB         4KiB    1MiB     0\n"
         "\n"
         "NAMESPACE  QUOTA  ALLOCATED   READY  REPLICAS\n"
         "chat-8b        -      20KiB  5.9KiB         4\n");
@@ -419,8 +419,8 @@ TEST_CASE("jobs shows how far long work is", "[ctl][jobs]") {
   job.set_left(90);
   server.admin.jobs = {job};
   CHECK(run_against(server, {"jobs"}).out ==
-        "JOB    KIND   POOL  SESSION  DONE  LEFT\n"
-        "e3-70  fence  -     e3-4       10    90\n");
+        "JOB    KIND   POOL  SESSION  NAMESPACE  DONE  LEFT\n"
+        "e3-70  fence  -     e3-4     -            10    90\n");
 }
 
 TEST_CASE("colour is used where the console has it", "[ctl][pools]") {
