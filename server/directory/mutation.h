@@ -35,6 +35,10 @@ struct Presence {
   std::vector<SessionId>
       unknown_clients;  // named by the worker, fenced here: it is told when its Link is up
   Time asked;           // when unanswered asks were last repeated
+  // A round of repeated reclaims goes on behind this replica.
+  bool is_asking = false;
+  PoolId asked_pool;
+  ReplicaId asked_replica;
 };
 
 // What an owner last said about a pool.

@@ -101,20 +101,8 @@ bool judge_leases(const Context& c, uint32_t& left) {
 }
 
 // Unanswered asks are repeated: the worker may have been away when they were made.
-void ask_again(const Context& c, SessionId worker) {
+void ask_holders_again(const Context& c, SessionId worker) {
   const Directory& directory = c.draft.base();
-  for (const PoolId id : c.draft.pools_of(worker)) {
-    const PoolEntry* entry = directory.find_pool(id);
-    if (!entry) continue;
-    std::vector<ReplicaId> reclaimable;
-    for (const ReplicaId replica : entry->retiring) {
-      if (reclaimable.size() == c.config.slice_records) break;
-      const Replica* now = c.draft.find<Replica>(replica);
-      if (now && now->state == ReplicaState::kRetiring && c.draft.lease_count(replica) == 0)
-        reclaimable.push_back(replica);
-    }
-    if (!reclaimable.empty()) ask_reclaim(c, reclaimable);
-  }
   for (const SessionId client : c.draft.clients_of(worker)) {
     const auto& reservations = directory.reservations_by_session();
     for (auto it = reservations.lower_bound({client, ReplicaId()});
@@ -129,16 +117,53 @@ void ask_again(const Context& c, SessionId worker) {
   }
 }
 
-void repeat_asks(const Context& c) {
+// A slice of a round over everything that the worker has not acknowledged yet. A round is whole:
+// what was retired between the worker's re-attach and its Link may be a million replicas, and
+// nobody has asked for them. False: it goes on in the next slice.
+bool ask_reclaims_again(const Context& c, Presence& round) {
+  std::vector<ReplicaId> reclaimable;
+  uint32_t looks = c.config.slice_records;
+  for (const PoolId id : c.draft.pools_of(round.session)) {
+    const PoolEntry* entry = c.draft.base().find_pool(id);
+    if (!entry || id < round.asked_pool) continue;
+    if (id != round.asked_pool) round.asked_replica = ReplicaId();
+    round.asked_pool = id;
+    for (auto it = entry->retiring.upper_bound(round.asked_replica); it != entry->retiring.end();
+         ++it) {
+      if (looks-- == 0) {
+        ask_reclaim(c, reclaimable);
+        return false;
+      }
+      round.asked_replica = *it;
+      const Replica* now = c.draft.find<Replica>(*it);
+      if (now && now->state == ReplicaState::kRetiring && c.draft.lease_count(*it) == 0)
+        reclaimable.push_back(*it);
+    }
+  }
+  ask_reclaim(c, reclaimable);
+  return true;
+}
+
+// False: a round goes on in the next slice.
+bool repeat_asks(const Context& c) {
   for (const auto& [id, installed] : c.draft.base().presence()) {
     if (!c.draft.is_present(id)) continue;
     const Presence* presence = c.draft.find<Presence>(id);
-    if (presence->asked + c.config.reclaim_again > c.now) continue;
-    Presence asked = *presence;
-    asked.asked = c.now;
-    c.draft.put(std::move(asked));
-    ask_again(c, id);
+    if (!presence->is_asking && presence->asked + c.config.reclaim_again > c.now) continue;
+    Presence round = *presence;
+    if (!round.is_asking) {
+      round.is_asking = true;
+      round.asked = c.now;
+      round.asked_pool = PoolId();
+      round.asked_replica = ReplicaId();
+      ask_holders_again(c, id);
+    }
+    const bool is_over = ask_reclaims_again(c, round);
+    round.is_asking = !is_over;
+    c.draft.put(std::move(round));
+    if (!is_over) return false;
   }
+  return true;
 }
 
 // A pin that is over protects nothing already; here its record goes.
@@ -158,10 +183,11 @@ bool forget_pins(const Context& c, uint32_t& left) {
 
 Result<Outcome> handle(const Context& c, const Tick&) {
   hide_silent_workers(c);
-  repeat_asks(c);  // first, so that what is asked for below is not asked for twice
+  // First, so that what is asked for below is not asked for twice.
+  const bool is_round_over = repeat_asks(c);
   uint32_t left = c.config.slice_records;
   const bool all = judge_reservations(c, left) && judge_leases(c, left) && forget_pins(c, left);
-  return Ticked{!all};
+  return Ticked{!all || !is_round_over};
 }
 
 }  // namespace berth

@@ -109,6 +109,30 @@ TEST_CASE_METHOD(Read, "reclaims that were not acknowledged are asked for again"
   CHECK_FALSE(asked(Ask::Kind::kReclaim));
 }
 
+TEST_CASE_METHOD(Read, "a round of repeated reclaims goes through everything, in slices",
+                 "[directory][lease]") {
+  config.slice_records = 2;
+  const auto more = store(worker, client, ns, {11, 12, 13, 14});
+  acquire(worker, client, ns, {11});
+  must<PerItem>(Evict{stored});
+  must<PerItem>(Evict{more});
+  std::set<ReplicaId> unasked(more.begin() + 1, more.end());  // the first one is read
+  unasked.insert(stored.begin(), stored.end());
+  must<Done>(Heartbeat{worker.caller(), {}, {}});
+  now = now + config.reclaim_again;
+  must<Done>(Heartbeat{worker.caller(), {}, {}});
+  for (bool goes_on = true; goes_on;) {
+    goes_on = must<Ticked>(Tick{}).more;
+    for (const Ask& ask : asks) {
+      CHECK(ask.replicas.size() <= 2);
+      for (const ReplicaId replica : ask.replicas) CHECK(unasked.erase(replica) == 1);
+    }
+  }
+  CHECK(unasked.empty());
+  must<Ticked>(Tick{});
+  CHECK_FALSE(asked(Ask::Kind::kReclaim));
+}
+
 TEST_CASE_METHOD(Read, "a repeated acquire answers from its lease while that is held",
                  "[directory][lease][operations]") {
   const Acquire command = acquire_command(worker, client, ns, {1, 2});
