@@ -189,6 +189,47 @@ uint64_t Admin::evict(const std::vector<uint64_t>& replicas) {
       std::count(response.retired().begin(), response.retired().end(), '\1'));
 }
 
+void Admin::evict_namespace(const std::string& name) {
+  v1::EvictNamespaceRequest request;
+  request.set_name(name);
+  stub_->call(&v1::Admin::Stub::EvictNamespace, request);
+}
+
+void Admin::drain(const std::string& pool_name) {
+  v1::DrainRequest request;
+  request.set_pool(pool(pool_name).pool());
+  stub_->call(&v1::Admin::Stub::Drain, request);
+}
+
+void Admin::undrain(const std::string& pool_name) {
+  v1::DrainRequest request;
+  request.set_pool(pool(pool_name).pool());
+  stub_->call(&v1::Admin::Stub::Undrain, request);
+}
+
+bool Admin::try_evict_namespace(const std::string& name) {
+  v1::EvictNamespaceRequest request;
+  request.set_name(name);
+  return stub_->attempt_call(&v1::Admin::Stub::EvictNamespace, request).has_value();
+}
+
+bool Admin::try_drain(uint64_t pool) {
+  v1::DrainRequest request;
+  request.set_pool(pool);
+  return stub_->attempt_call(&v1::Admin::Stub::Drain, request).has_value();
+}
+
+bool Admin::try_undrain(uint64_t pool) {
+  v1::DrainRequest request;
+  request.set_pool(pool);
+  return stub_->attempt_call(&v1::Admin::Stub::Undrain, request).has_value();
+}
+
+std::vector<v1::JobRow> Admin::jobs() {
+  const auto rows = stub_->call(&v1::Admin::Stub::ListJobs, v1::ListJobsRequest());
+  return {rows.jobs().begin(), rows.jobs().end()};
+}
+
 bool Admin::try_evict_one_of(uint64_t share) {
   v1::ListObjectsRequest list;
   list.set_limit(kRowsMax);

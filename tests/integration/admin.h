@@ -50,6 +50,15 @@ class Admin {
   // Empty when every invariant holds.
   std::string check();
   uint64_t evict(const std::vector<uint64_t>& replicas);
+  // Start durable jobs; each answers at once.
+  void evict_namespace(const std::string& name);
+  bool try_evict_namespace(const std::string& name);
+  void drain(const std::string& pool_name);
+  void undrain(const std::string& pool_name);
+  bool try_drain(uint64_t pool);
+  bool try_undrain(uint64_t pool);
+  // Jobs that are under way.
+  std::vector<v1::JobRow> jobs();
   // Evicts one of so many READY replicas; false when the server cannot now.
   bool try_evict_one_of(uint64_t share);
 

@@ -28,7 +28,7 @@ struct ServerTuning {
   std::string state_directory = {};  // empty: in the cluster's directory
   uint64_t memtable_bytes = 32 * kMiB;
   Duration reopen_every = seconds(1);
-  uint64_t slice_records = 1024;
+  uint64_t slice_records = 256;
 };
 
 struct WorkerTuning {

@@ -9,7 +9,7 @@
 namespace berth::testing {
 namespace {
 
-constexpr size_t kLoadsHeld = 4;
+constexpr size_t kLoadsHeld = 12;
 constexpr size_t kStoresHeld = 2;
 constexpr uint64_t kSizes = 3;
 constexpr Duration kOutagePause = milliseconds(5);
@@ -45,9 +45,9 @@ std::string Churn::run() {
   const int64_t until = clock_.monotonic_millis() + options_.length.millis;
   while (clock_.monotonic_millis() < until) {
     const uint64_t what = below(100);
-    if (what < 70)
+    if (what < 75)
       request();
-    else if (what < 85)
+    else if (what < 80)
       close_oldest_load();
     else
       close_oldest_store();
@@ -85,7 +85,7 @@ void Churn::request() {
   if (had > 0) {
     check(open);
     loads_.push_back(std::move(open));
-    if (loads_.size() > kLoadsHeld || below(4) > 0) close_oldest_load();
+    if (loads_.size() > kLoadsHeld || below(3) > 0) close_oldest_load();
   }
   if (had < length) store(chain, had, length - had);
 }

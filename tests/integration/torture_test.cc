@@ -160,6 +160,7 @@ class Torture {
       for (const auto& engine : engines_) engine->look(chance_);
       keep_server_running();
       for (WorkerProcess* worker : workers_) require_running(worker->process());
+      operate();
       if (clock_.monotonic_millis() < next_fault_) continue;
       start_fault();
       next_fault_ = clock_.monotonic_millis() + chance_.between(200, 1400).millis;
@@ -171,6 +172,7 @@ class Torture {
     if (cluster_.server.process().has_ended()) cluster_.server.launch();
     Admin& admin = cluster_.server.admin();
     REQUIRE(eventually([&] { return admin.is_serving(); }, kHealWithin));
+    undrain_all();
     for (WorkerProcess* worker : workers_)
       REQUIRE(eventually([&] { return worker->is_ready(); }, kHealWithin));
     for (const auto& engine : engines_) engine->leave();
@@ -222,7 +224,7 @@ class Torture {
   }
 
   void start_fault() {
-    switch (chance_.below(12)) {
+    switch (chance_.below(11)) {
       case 0:
         return kill_server();
       case 1:
@@ -257,10 +259,8 @@ class Torture {
             },
             [&] { relay_.refuse_new(false); });
         return;
-      case 10:
-        return freeze_network();
       default:
-        return evict_some();
+        return freeze_network();
     }
   }
 
@@ -303,11 +303,34 @@ class Torture {
         "network frozen", "network", chance_.between(100, 2500), [&] { relay_.freeze(way); },
         [&] { relay_.thaw(); });
   }
-  // An operator who evicts half of what a server that answers knows of.
-  void evict_some() {
-    if (active_.contains("server") || active_.contains("disk")) return;
-    ++faults_["eviction by hand"];
-    cluster_.server.admin().try_evict_one_of(2);
+  // An operator at work, while the server can answer: what engines read is evicted under them,
+  // which the policy never does, and pools go out of use and come back.
+  void operate() {
+    if (clock_.monotonic_millis() < next_deed_ || active_.contains("server")) return;
+    next_deed_ = clock_.monotonic_millis() + chance_.between(100, 500).millis;
+    Admin& admin = cluster_.server.admin();
+    const uint64_t what = chance_.below(10);
+    if (what < 7) {
+      faults_["half of all evicted"] += admin.try_evict_one_of(2);
+    } else if (what < 8) {
+      faults_["namespace evicted"] += admin.try_evict_namespace("kv");
+    } else if (const auto usage = admin.try_usage(); usage && usage->pools_size() > 0) {
+      const uint64_t pool =
+          usage->pools(static_cast<int>(chance_.below(static_cast<uint64_t>(usage->pools_size()))))
+              .pool();
+      if (what == 8)
+        faults_["pool drained"] += admin.try_drain(pool);
+      else
+        faults_["pool back in use"] += admin.try_undrain(pool);
+    }
+  }
+  // What an operator who was killed off in the middle left out of use.
+  void undrain_all() {
+    Admin& admin = cluster_.server.admin();
+    const v1::GetUsageResponse usage = admin.usage();
+    for (const v1::PoolRow& pool : usage.pools())
+      if (pool.state() == v1::POOL_STATE_DRAINING)
+        CHECK(eventually([&] { return admin.try_undrain(pool.pool()); }, kHealWithin));
   }
 
   // It may refuse to start while its disk is full, and is started again as a service manager would.
@@ -394,6 +417,7 @@ class Torture {
   std::map<std::string, Fault> active_;
   std::map<std::string, uint64_t> faults_;
   int64_t next_fault_ = 0;
+  int64_t next_deed_ = 0;
 };
 
 void torture(uint64_t seed, Duration length) {
