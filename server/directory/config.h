@@ -32,7 +32,7 @@ struct DirectoryConfig {
 
   // Records that one slice of a job, or one tick, may change: bounds how long other calls wait for
   // it.
-  uint32_t slice_records = 1024;
+  uint32_t slice_records = 256;
 
   EvictionSetting eviction;  // until an operator sets another
   Duration pin_ttl_default = seconds(3600);

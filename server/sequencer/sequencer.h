@@ -54,7 +54,7 @@ struct SequencerConfig {
   Duration reopen_interval = seconds(1);  // between tries to get a degraded store back
   uint32_t queue_commands_max = 16'384;   // beyond: queue_full
   uint32_t batch_commands_max = 256;
-  uint32_t batch_records_max = 16'384;    // sum of weight_of() of one batch
+  uint32_t batch_records_max = 4096;      // sum of weight_of() of one batch
   uint32_t events_max = 65'536;           // kept for watchers
   uint32_t retired_history_max = 16'384;  // copies that left, kept for Explain
   policy::EvictorConfig evictor;

@@ -54,6 +54,9 @@ rocksdb::DBOptions database_options(uint64_t memtable_bytes, uint32_t open_files
 rocksdb::ColumnFamilyOptions family_options(uint64_t memtable_bytes) {
   rocksdb::ColumnFamilyOptions options;
   options.write_buffer_size = memtable_bytes;
+  // Mass events write faster than buffers reach the disk, and with two of them RocksDB stops every
+  // write until one has. db_write_buffer_size bounds the memory all the same.
+  options.max_write_buffer_number = 8;
   // Nine families, most of them nearly empty.
   options.arena_block_size = std::min<size_t>(size_t{256} << 10, memtable_bytes / 16);
   options.target_file_size_base = uint64_t{32} << 20;

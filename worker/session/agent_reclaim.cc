@@ -3,7 +3,9 @@
 
 namespace berth::worker {
 namespace {
-constexpr size_t kAcknowledgementsPerMessageMax = 4096;  // fewer where the server takes fewer
+// Fewer where the server takes fewer. Each message is one command there, and nobody else is
+// answered while it is carried out.
+constexpr size_t kAcknowledgementsPerMessageMax = 512;
 }  // namespace
 
 void AgentState::reclaim(const v1::Reclaim& reclaim) {
