@@ -129,6 +129,21 @@ TEST_CASE("a pool that is too small makes room and never corrupts", "[integratio
   CHECK(report.at("stored") > 4 * kMiB / 4096);  // more than it can hold at once
 }
 
+TEST_CASE("a pool that is always full serves a steady stream without a skip", "[integration]") {
+  TemporaryDirectory directory;
+  constexpr uint64_t kBlocks = 16 * kMiB / 4096;
+  const Json report =
+      replay({"--local", "--engines", "2", "--generate", "rag", "--requests", "1500", "--warm-up",
+              "300", "--block-bytes", "4096", "--cpu-pool", "16MiB", "--json"},
+             directory.path());
+  check_no_errors(report);
+  CHECK(report.at("prefix_hits") > 0);
+  CHECK(report.at("stored") > 4 * kBlocks);
+  CHECK(report.at("skipped_after_warm_up") == 0);
+  CHECK(report.at("fleet").at("check") == "clean");
+  CHECK(report.at("fleet").at("evicted") > 3 * kBlocks);
+}
+
 TEST_CASE("a replay goes on while the server is killed and restarted under it", "[integration]") {
   Cluster cluster;
   WorkerTuning wide;

@@ -11,6 +11,9 @@ void Counts::add(const Counts& other) {
   being_written += other.being_written;
   skipped += other.skipped;
   for (const auto& [reason, count] : other.skipped_by_reason) skipped_by_reason[reason] += count;
+  skipped_after_warm_up += other.skipped_after_warm_up;
+  for (const auto& [reason, count] : other.skipped_after_warm_up_by_reason)
+    skipped_after_warm_up_by_reason[reason] += count;
   not_stored += other.not_stored;
   load_errors += other.load_errors;
   store_errors += other.store_errors;

@@ -19,6 +19,8 @@ struct Counts {
   uint64_t being_written = 0;
   uint64_t skipped = 0;
   std::map<std::string, uint64_t> skipped_by_reason;
+  uint64_t skipped_after_warm_up = 0;
+  std::map<std::string, uint64_t> skipped_after_warm_up_by_reason;
   uint64_t not_stored =
       0;  // granted and written, but the commit was refused or its outcome is open
   uint64_t load_errors = 0;    // loads and probes that ended in an error that is not an outage

@@ -68,7 +68,7 @@ Result<LocalFleet> LocalFleet::start(const ReplayOptions& options) {
   std::error_code ignored;
   fs::create_directories(fleet.path("state"), ignored);
   fs::create_directories(fleet.path("run"), ignored);
-  if (const Result<> started = fleet.start_member("berthd", "berthd", fleet.server_config());
+  if (const Result<> started = fleet.start_member("berthd", "berthd", fleet.server_config(options));
       !started)
     return tl::unexpected(started.error());
   for (uint32_t i = 0; i < options.workers; ++i) {
@@ -107,12 +107,14 @@ LocalFleet::~LocalFleet() {
   if (!is_kept_ && !directory_.empty()) fs::remove_all(directory_, ignored);
 }
 
-std::string LocalFleet::server_config() const {
+std::string LocalFleet::server_config(const ReplayOptions& options) const {
   std::ostringstream text;
   text << "[server]\n"
        << "listen = [\"unix:" << path("berthd.sock") << "\"]\n"
        << "http = \"off\"\n"
-       << "state_directory = \"" << path("state") << "\"\n";
+       << "state_directory = \"" << path("state") << "\"\n\n"
+       << "[eviction]\n"
+       << "policy = \"" << options.eviction_policy << "\"\n";
   return text.str();
 }
 

@@ -27,6 +27,7 @@ class LocalFleet {
   ~LocalFleet();
 
   const std::string& directory() const { return directory_; }
+  std::string server_address() const { return "unix:" + path("berthd.sock"); }
   std::vector<std::string> worker_sockets() const;
   // The name of a process that ended although nobody stopped it.
   std::optional<std::string> find_dead() const;
@@ -44,7 +45,7 @@ class LocalFleet {
   std::string path(const std::string& name) const { return directory_ + "/" + name; }
   Result<> start_member(const std::string& program, const std::string& name,
                         const std::string& config);
-  std::string server_config() const;
+  std::string server_config(const ReplayOptions& options) const;
   std::string worker_config(const std::string& name, const ReplayOptions& options) const;
 
   std::string directory_;

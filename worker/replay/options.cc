@@ -34,6 +34,9 @@ void declare(CLI::App& app, ReplayOptions& options, RawOptions& raw) {
   app.add_option("--requests", options.generated_requests, "Length of --generate (default 1000)")
       ->option_text("N");
   app.add_option("--limit", options.limit, "Only the first N requests")->option_text("N");
+  app.add_option("--warm-up", options.warm_up,
+                 "Skips of the first N requests of the trace are counted apart (default 0)")
+      ->option_text("N");
 
   app.add_option("--engines", options.engines, "Engines that replay at the same time (default 1)")
       ->option_text("N");
@@ -74,6 +77,9 @@ void declare(CLI::App& app, ReplayOptions& options, RawOptions& raw) {
       ->option_text("SIZE");
   app.add_option("--scope", options.scope, "--local: 'host' (default) or 'process' pools")
       ->option_text("WORD");
+  app.add_option("--eviction-policy", options.eviction_policy,
+                 "--local: adaptive (default), lru, s3fifo or lfu_da")
+      ->option_text("WORD");
   app.add_option("--keep", options.keep, "--local: work in this directory and leave it behind")
       ->option_text("DIR");
 
@@ -103,6 +109,10 @@ Result<> understand_words(ReplayOptions& options, const RawOptions& raw) {
   if (options.scope != "host" && options.scope != "process")
     return refuse(Reason::kInvalidArgument,
                   "--scope " + options.scope + ": accepted are host and process");
+  const auto& policy = options.eviction_policy;
+  if (policy != "adaptive" && policy != "lru" && policy != "s3fifo" && policy != "lfu_da")
+    return refuse(Reason::kInvalidArgument, "--eviction-policy " + policy +
+                                                ": accepted are adaptive, lru, s3fifo and lfu_da");
   const Result<uint64_t> block_bytes = parse_size("--block-bytes", raw.block_bytes);
   if (!block_bytes) return tl::unexpected(block_bytes.error());
   const Result<uint64_t> cpu_pool = parse_size("--cpu-pool", raw.cpu_pool);
@@ -177,6 +187,7 @@ std::vector<std::string> engine_arguments(const ReplayOptions& options, uint32_t
     add("--trace", options.trace);
   }
   add("--limit", std::to_string(options.limit));
+  add("--warm-up", std::to_string(options.warm_up));
   add("--engines", std::to_string(options.engines));
   add("--routing", options.routing_word);
   add("--speed", std::to_string(options.speed));

@@ -24,7 +24,8 @@ struct ReplayOptions {
   std::string generate_word;
   uint64_t seed = 1;
   uint64_t generated_requests = 1000;
-  uint64_t limit = 0;  // zero: all
+  uint64_t limit = 0;    // zero: all
+  uint64_t warm_up = 0;  // requests of the trace whose skips are counted apart
 
   // Who replays them, against what.
   uint32_t engines = 1;
@@ -48,6 +49,7 @@ struct ReplayOptions {
   uint32_t workers = 1;
   uint64_t cpu_pool_bytes = uint64_t{1} << 30;
   std::string scope = "host";
+  std::string eviction_policy = "adaptive";
   std::string keep;  // directory to use and to leave; empty: a temporary one
 
   bool json = false;

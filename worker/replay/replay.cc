@@ -150,6 +150,13 @@ Result<ReplayResult> run_replay(ReplayOptions options, int stop_signals) {
   progress.clear();
   if (result) result->seconds = static_cast<double>(clock.monotonic_nanos() - begun) / 1e9;
 
+  if (fleet && !dead && result) {
+    const Result<FleetFigures> figures = ask_fleet(fleet->server_address());
+    if (figures)
+      result->fleet = *figures;
+    else
+      result = tl::unexpected(figures.error());
+  }
   if (fleet && (dead || !result)) std::fputs(fleet->logs().c_str(), stderr);
   if (dead) return refuse(Reason::kUnavailable, *dead + " of the local fleet ended by itself");
   return result;

@@ -22,6 +22,7 @@ void visit_counts(CountsType& counts, Visit visit) {
   visit("already_present", counts.already_present);
   visit("being_written", counts.being_written);
   visit("skipped", counts.skipped);
+  visit("skipped_after_warm_up", counts.skipped_after_warm_up);
   visit("not_stored", counts.not_stored);
   visit("load_errors", counts.load_errors);
   visit("store_errors", counts.store_errors);
@@ -47,6 +48,18 @@ double items_per_second(uint64_t items, uint64_t nanos, uint32_t engines) {
 
 double rounded(double value, double per_one) { return std::round(value * per_one) / per_one; }
 
+Json to_json(const FleetFigures& fleet) {
+  Json json;
+  json["check"] = fleet.broken.empty() ? "clean" : fleet.broken;
+  json["policy"] = fleet.policy;
+  json["eviction_slices"] = fleet.eviction_slices;
+  json["evicted"] = fleet.evicted_replicas;
+  json["slice_replicas_max"] = fleet.slice_replicas_max;
+  json["slice_us_max"] = fleet.slice_micros_max;
+  json["nothing_evictable"] = fleet.nothing_evictable;
+  return json;
+}
+
 std::string line(const char* format, auto... values) {
   char text[200];
   std::snprintf(text, sizeof text, format, values...);
@@ -57,7 +70,7 @@ std::string line(const char* format, auto... values) {
 
 bool ReplayResult::is_clean() const {
   return counts.verify_errors == 0 && counts.load_errors == 0 && counts.store_errors == 0 &&
-         engines_lost == 0;
+         engines_lost == 0 && (!fleet || fleet->broken.empty());
 }
 
 uint32_t percentile(std::vector<uint32_t> samples, double percent) {
@@ -78,6 +91,9 @@ std::string to_json(const ReplayResult& result) {
   json["skipped_by_reason"] = Json::object();
   for (const auto& [reason, count] : counts.skipped_by_reason)
     json["skipped_by_reason"][reason] = count;
+  json["skipped_after_warm_up_by_reason"] = Json::object();
+  for (const auto& [reason, count] : counts.skipped_after_warm_up_by_reason)
+    json["skipped_after_warm_up_by_reason"][reason] = count;
   json["engines"] = result.engines;
   json["engines_lost"] = result.engines_lost;
   json["seconds"] = rounded(result.seconds, 1e3);
@@ -87,6 +103,7 @@ std::string to_json(const ReplayResult& result) {
       rounded(items_per_second(counts.stored, counts.store_nanos, result.engines), 10);
   json["load_items_per_s"] =
       rounded(items_per_second(counts.loaded_items, counts.load_nanos, result.engines), 10);
+  if (result.fleet) json["fleet"] = to_json(*result.fleet);
   return json.dump();
 }
 
@@ -106,6 +123,16 @@ std::string to_text(const ReplayResult& result) {
                number(counts.not_stored));
   for (const auto& [reason, count] : counts.skipped_by_reason)
     text += line("                  %llu %s", number(count), reason.c_str());
+  if (counts.skipped_after_warm_up > 0)
+    text += line("                  %llu after the warm-up", number(counts.skipped_after_warm_up));
+  if (result.fleet) {
+    const FleetFigures& fleet = *result.fleet;
+    text += line(
+        "evicted           %llu by %s, %llu slices, the largest %llu copies, the slowest %llu us",
+        number(fleet.evicted_replicas), fleet.policy.c_str(), number(fleet.eviction_slices),
+        number(fleet.slice_replicas_max), number(fleet.slice_micros_max));
+    text += "check             " + (fleet.broken.empty() ? "clean" : fleet.broken) + "\n";
+  }
   text += line("probe             p50 %u us, p99 %u us", percentile(counts.probe_micros, 50),
                percentile(counts.probe_micros, 99));
   text += line("store, load       %.0f and %.0f items/s",
@@ -125,6 +152,7 @@ std::string counts_to_json(const Counts& counts) {
   Json json;
   visit_counts(counts, [&json](const char* name, uint64_t value) { json[name] = value; });
   json["skipped_by_reason"] = counts.skipped_by_reason;
+  json["skipped_after_warm_up_by_reason"] = counts.skipped_after_warm_up_by_reason;
   json["probe_micros"] = counts.probe_micros;
   return json.dump();
 }
@@ -141,9 +169,12 @@ Result<Counts> counts_from_json(const std::string& text) {
     is_complete = is_complete && found != json.end() && found->is_number_unsigned();
     if (is_complete) value = found->template get<uint64_t>();
   });
-  if (!is_complete || !json.contains("skipped_by_reason") || !json.contains("probe_micros"))
+  if (!is_complete || !json.contains("skipped_by_reason") ||
+      !json.contains("skipped_after_warm_up_by_reason") || !json.contains("probe_micros"))
     return refused;
   counts.skipped_by_reason = json["skipped_by_reason"].get<std::map<std::string, uint64_t>>();
+  counts.skipped_after_warm_up_by_reason =
+      json["skipped_after_warm_up_by_reason"].get<std::map<std::string, uint64_t>>();
   counts.probe_micros = json["probe_micros"].get<std::vector<uint32_t>>();
   return counts;
 }

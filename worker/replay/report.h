@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/error.h"
 #include "worker/replay/counts.h"
+#include "worker/replay/fleet_figures.h"
 
 namespace berth::replay {
 
@@ -17,8 +19,9 @@ struct ReplayResult {
   uint32_t engines = 1;
   uint32_t engines_lost = 0;  // processes that ended without a report
   uint64_t block_bytes = 0;
+  std::optional<FleetFigures> fleet;  // of a local one
 
-  // No wrong byte, no error, no engine lost. Skips and misses are ordinary.
+  // No wrong byte, no error, no engine lost, no broken invariant. Skips and misses are ordinary.
   bool is_clean() const;
 };
 

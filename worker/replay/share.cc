@@ -1,11 +1,16 @@
 #include "worker/replay/share.h"
 
+#include <map>
+#include <string>
+
 #include "common/clock.h"
 #include "worker/replay/client_cache.h"
 #include "worker/replay/engine.h"
 
 namespace berth::replay {
 namespace {
+
+using Skips = std::map<std::string, uint64_t>;
 
 ClientCacheOptions cache_options(const ReplayOptions& options, uint32_t engine) {
   ClientCacheOptions cache;
@@ -29,6 +34,7 @@ Result<Counts> replay_share(const ReplayOptions& options, const std::vector<Requ
   const SteadyClock clock;
   Engine served_by(**cache, clock);
   const int64_t begun = clock.monotonic_millis();
+  Skips in_warm_up;
   for (size_t i = 0; i < requests.size() && !progress.is_stopped(); ++i) {
     if (engine_of[i] != engine) continue;
     if (options.speed > 0) {
@@ -40,11 +46,17 @@ Result<Counts> replay_share(const ReplayOptions& options, const std::vector<Requ
     const uint64_t outages = served_by.counts().misses_unavailable;
     served_by.serve(requests[i]);
     progress.add(1);
+    if (i < options.warm_up) in_warm_up = served_by.counts().skipped_by_reason;
     if (served_by.counts().misses_unavailable != outages && progress.wait(options.outage_pause))
       break;
   }
   Counts counts = served_by.counts();
   counts.rejoins = (*cache)->rejoins();
+  for (const auto& [reason, count] : counts.skipped_by_reason) {
+    const uint64_t late = count - in_warm_up[reason];
+    if (late > 0) counts.skipped_after_warm_up_by_reason[reason] = late;
+    counts.skipped_after_warm_up += late;
+  }
   return counts;
 }
 
