@@ -60,7 +60,8 @@ Result<Outcome> handle(const Context& c, const OpenNamespace& command) {
     return refuse(Reason::kLimitReached,
                   "limits.namespaces_max = " + std::to_string(c.config.namespaces_max) +
                       " namespaces are registered; cannot add \"" + command.spec.name + "\"");
-  c.draft.put(Namespace{id, command.spec, command.fingerprint, c.config.namespace_quota_bytes});
+  c.draft.put(Namespace{id, command.spec, command.fingerprint, c.config.namespace_quota_bytes,
+                        ReplicaId()});
   c.draft.require_sync();
   c.draft.emit(
       {.kind = EventKind::kNamespaceOpened, .namespace_id = id, .reason = command.spec.name});
