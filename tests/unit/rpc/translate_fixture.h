@@ -38,7 +38,7 @@ class TranslateFixture {
     Session stranger = client;
     stranger.id = kStranger;
     stranger.worker = SessionId(99);
-    directory.install({put_of(Namespace{kSpace, spec, rpc::fingerprint_of(spec), 0}),
+    directory.install({put_of(Namespace{kSpace, spec, rpc::fingerprint_of(spec), 0, ReplicaId()}),
                        put_of(worker), put_of(client), put_of(stranger)});
   }
 

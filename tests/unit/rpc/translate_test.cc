@@ -137,7 +137,8 @@ TEST_CASE_METHOD(TranslateFixture,
   wide.name = "wide";
   wide.shards = 64;
   wide.parts = 64;
-  directory.install(std::vector<Mutation>{put_of(Namespace{NamespaceId(2), wide, {8, 8}, 0})});
+  directory.install(
+      std::vector<Mutation>{put_of(Namespace{NamespaceId(2), wide, {8, 8}, 0, ReplicaId()})});
   auto request = acquire_request();
   request.mutable_acquire()->set_namespace_id(2);
   request.mutable_acquire()->set_digests(std::string(16 * 16, 'd'));
