@@ -104,7 +104,7 @@ TEST_CASE("a full cache skips and keeps the hits it has", "[replay][engine]") {
 TEST_CASE("an engine counts the hits of generated traces as the definition does",
           "[replay][engine]") {
   for (const TraceKind kind : {TraceKind::kChat, TraceKind::kRag, TraceKind::kAgents}) {
-    for (const uint64_t seed : {1, 2, 3}) {
+    for (const uint64_t seed : {1U, 2U, 3U}) {
       const std::vector<Request> requests = generate_trace(kind, seed, 300);
       MemoryCache cache(8);
       const Counts counts = replay_all(requests, cache);

@@ -255,7 +255,7 @@ TEST_CASE(
   answer.mutable_store()->set_store_id(rig.store_id);
   answer.set_session(kWorkerSession);
   answer.mutable_limits()->set_operations_max(16);
-  for (const uint64_t id : {61, 62}) {
+  for (const uint64_t id : {61U, 62U}) {
     auto* info = answer.add_predecessor_clients();
     info->set_session(id);
     info->set_engine_id("old" + std::to_string(id));
