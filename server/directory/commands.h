@@ -92,6 +92,7 @@ struct OpenWorker {
   std::vector<std::string> access_domains;
   std::vector<std::string> write_order;
   uint32_t version = 0;
+  SessionId proven_at;  // the sender was told of this session and then took its proof
 };
 struct WorkerOpened {
   SessionId session;
@@ -99,6 +100,8 @@ struct WorkerOpened {
   Incarnation incarnation = 0;
   std::vector<ClientLeft> predecessor_clients;
   std::vector<OrphanPool> orphan_pools;
+  // Valid: nothing was opened. The newest session that would be fenced, to be told with the proof.
+  SessionId prove_again;
 };
 struct OpenClient {
   Caller caller;

@@ -56,8 +56,21 @@ void fence_earlier_boots(const Context& c, const OpenWorker& command) {
   }
 }
 
+// The newest session that this request would fence; none: nobody.
+SessionId newest_to_fence(const Context& c, const OpenWorker& command, SessionId holder) {
+  SessionId newest = holder;
+  const auto consider = [&](const Session& session) {
+    if (session.node == command.node && session.boot_id != command.boot_id && !session.ending)
+      newest = std::max(newest, session.id);
+  };
+  for (const auto& [id, installed] : c.draft.base().sessions())
+    if (const Session* session = c.draft.find<Session>(id)) consider(*session);
+  c.draft.each_staged<Session>(consider);
+  return newest;
+}
+
 WorkerOpened welcome(const Context& c, const Session& worker) {
-  WorkerOpened opened{worker.id, worker.token, worker.incarnation, {}, {}};
+  WorkerOpened opened{worker.id, worker.token, worker.incarnation, {}, {}, SessionId()};
   const auto consider = [&](const Session* s) {
     if (s && s->role == Role::kClient && s->worker_name == worker.name && s->node == worker.node &&
         !s->worker.valid() && !s->ending)
@@ -100,6 +113,10 @@ Result<Outcome> handle(const Context& c, const OpenWorker& command) {
       if (Result<> free = check_name(c, command, holder); !free)
         return tl::unexpected(free.error());
   }
+  // The request may have been under way for so long that its sender is dead itself, and whom it
+  // would fence is its live successor. A proof is good against sessions that its sender knew of.
+  const SessionId newest = newest_to_fence(c, command, holder);
+  if (newest > command.proven_at) return WorkerOpened{.prove_again = newest};
   if (c.draft.base().sessions().size() >= c.config.sessions_max)
     return refuse(
         Reason::kLimitReached,

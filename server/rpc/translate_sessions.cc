@@ -42,6 +42,7 @@ Result<Command> open_worker(const v1::OpenSessionRequest& request, const Request
       names_field(fields, "access_domains", request.access_domains(), kAccessDomainsMax);
   command.write_order = names_field(fields, "write_order", request.write_order(), kWriteOrderMax);
   command.version = version;
+  command.proven_at = SessionId(request.proven_at());
   return fields.checked(Command(std::move(command)));
 }
 
@@ -167,6 +168,10 @@ void fill(v1::StoreIdentity* identity, const Directory& directory) {
 
 void fill(v1::OpenSessionResponse* response, const WorkerOpened& opened,
           const RequestContext& context) {
+  if (opened.prove_again.valid()) {
+    response->set_prove_again(opened.prove_again.value());
+    return fill(response->mutable_store(), context.directory);
+  }
   fill_common(response, opened.session, opened.token, context);
   response->set_incarnation(opened.incarnation);
   add_clients(response->mutable_predecessor_clients(), opened.predecessor_clients);

@@ -47,6 +47,7 @@ void AgentState::begin_attempt() {
   request.set_node(options.node);
   request.set_boot_id(options.boot_id);
   request.set_life_lock_held(owns_name);
+  request.set_proven_at(proven_at);
   request.set_epoch_seen(epoch_seen);
   request.set_store_id_seen(store_id);
   request.set_host_memory_bytes(options.host_memory_bytes);
@@ -57,6 +58,11 @@ void AgentState::begin_attempt() {
 void AgentState::session_opened(const Result<v1::OpenSessionResponse>& answer) {
   if (!answer)
     return is_fatal(answer.error().reason) ? fail(answer.error()) : detach(answer.error());
+  // Who is dead does not answer this.
+  if (answer->prove_again() > proven_at) {
+    proven_at = answer->prove_again();
+    return begin_attempt();
+  }
   if (answer->version() < kProtocolOldest || answer->version() > kProtocolNewest) {
     return fail({Reason::kUnsupportedVersion,
                  "the server chose protocol version " + std::to_string(answer->version()) +

@@ -200,7 +200,8 @@ struct AgentState {
   ConnectionId connection;
   uint64_t connections_made = 0;
   uint64_t sessions_opened = 0;
-  bool owns_name = true;  // the life lock proves that an earlier holder of the name is dead
+  uint64_t proven_at = 0;  // newest session that may be fenced on this process's word
+  bool owns_name = true;   // the life lock proves that an earlier holder of the name is dead
   Time next_attempt;
   Time stage_deadline;
   Backoff backoff;

@@ -48,6 +48,37 @@ TEST_CASE("a worker that saw a later epoch of this store lifts the server above 
   }
 }
 
+TEST_CASE_METHOD(Fleet, "a proof that was under way for long fences nobody who came after it",
+                 "[directory][session]") {
+  OpenWorker late = successor();  // of one that died before it arrived
+  late.request_token = {7, 7};
+  SECTION("a worker of its name") {
+    const WorkerOpened live = must<WorkerOpened>(successor());
+    const WorkerOpened answer = must<WorkerOpened>(late);
+    CHECK_FALSE(answer.session.valid());
+    CHECK(answer.prove_again == live.session);
+    CHECK(directory.find<Session>(live.session) != nullptr);
+    CHECK(directory.worker_by_name("w0") == live.session);
+  }
+  SECTION("anybody of the next boot of its node") {
+    OpenWorker rebooted = worker_command("w1");
+    rebooted.boot_id = {4, 4};
+    const SessionId live = must<WorkerOpened>(rebooted).session;
+    late.name = "w2";
+    CHECK(must<WorkerOpened>(late).prove_again == live);
+    CHECK(directory.find<Session>(live) != nullptr);
+  }
+  SECTION("and who is alive says it again") {
+    late.proven_at = SessionId();
+    const WorkerOpened answer = must<WorkerOpened>(late);
+    CHECK(answer.prove_again == worker.session);
+    CHECK(directory.find<Session>(worker.session) != nullptr);
+    late.proven_at = answer.prove_again;
+    CHECK(must<WorkerOpened>(late).session.valid());
+    CHECK(directory.find<Session>(worker.session) == nullptr);
+  }
+}
+
 TEST_CASE_METHOD(Fleet, "of two live workers of one name the second is refused",
                  "[directory][session][FC-14]") {
   ++next_token;

@@ -41,6 +41,7 @@ OpenWorker World::worker_command(const std::string& name, const std::string& nod
   open.name = name;
   open.node = node;
   open.boot_id = {3, 3};
+  if (!directory.sessions().empty()) open.proven_at = directory.sessions().rbegin()->first;
   return open;
 }
 

@@ -25,6 +25,26 @@ TEST_CASE("a worker opens a session, re-attaches, links, and registers its pools
   CHECK(rig.agent->is_attached());
 }
 
+TEST_CASE("a worker that would have somebody fenced proves again that it lives",
+          "[session][attach]") {
+  AgentRig rig;
+  rig.agent->tick(rig.now);
+  rig.settle();
+  CHECK(rig.session_wanted->proven_at() == 0);
+  rig.session_wanted.reset();
+  v1::OpenSessionResponse answer;
+  answer.set_prove_again(41);
+  rig.agent->session_opened(rig.connection, answer, rig.now);
+  rig.settle();
+  REQUIRE(rig.session_wanted);
+  CHECK(rig.session_wanted->proven_at() == 41);
+  rig.open_session();
+  rig.welcome_reattach();
+  rig.end_reattach();
+  rig.welcome_link();
+  CHECK(rig.agent->is_attached());
+}
+
 TEST_CASE("a name in use and an unsupported version end the worker; an outage does not",
           "[session][attach]") {
   struct Row {
