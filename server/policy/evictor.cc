@@ -148,6 +148,10 @@ void Evictor::after_install(const Directory& directory, std::span<const Command>
       trims_.erase(JobId(mutation.key.first));
     } else if (mutation.key.kind == RecordKind::kEvictionSetting) {
       setting_changed(directory);
+    } else if (const auto* presence = std::get_if<Presence>(&mutation.value)) {
+      if (!directory.is_present(presence->session)) continue;
+      for (const PoolId id : directory.pools_of(presence->session))
+        if (!resting_.contains({id, NamespaceId()})) pools_due_.insert(id);
     } else if (mutation.key.kind == RecordKind::kPool &&
                std::holds_alternative<Forgotten>(mutation.value)) {
       const PoolId pool(mutation.key.first);

@@ -300,5 +300,17 @@ TEST_CASE("without its owner a pool is not emptied", "[policy][evictor]") {
   CHECK(world.ready() == 95);
 }
 
+TEST_CASE("a pool whose owner was silent makes room as soon as it is heard again",
+          "[policy][evictor]") {
+  Full world(100);
+  world.store_range(0, 95);
+  world.now = world.now + world.config.heartbeat_deadline;
+  world.must<Ticked>(Tick{});
+  CHECK(world.make_room() == 0);
+  world.must<Done>(Heartbeat{world.worker.caller(), {}, {}});
+  world.make_room();
+  CHECK(world.ready() == 80);
+}
+
 }  // namespace
 }  // namespace berth
