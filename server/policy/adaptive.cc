@@ -139,11 +139,11 @@ void Adaptive::renew(uint32_t slot) {
   ++size_;
 }
 
-uint32_t Adaptive::least_valuable() const {
+uint32_t Adaptive::least_valuable(const PassedByClass& passed) const {
   uint32_t least = kNoSlot;
   int64_t least_value = INT64_MAX;
   for (size_t c = 0; c < kClasses; ++c) {
-    if (lists_[c].empty()) continue;
+    if (lists_[c].empty() || passed[c].is_over) continue;
     const uint32_t slot = lists_[c].back();
     const int64_t value = static_cast<int64_t>(slots_.at(slot).stamp) + credits_[c];
     if (value >= least_value) continue;
@@ -173,18 +173,24 @@ void Adaptive::evict(uint32_t slot) {
 }
 
 void Adaptive::pick(size_t n, const Eligible& eligible, std::vector<uint32_t>& victims) {
-  size_t skips = 0;
-  while (n > 0 && size_ > 0) {
-    const uint32_t slot = least_valuable();
+  PassedByClass passed;
+  const auto classes = std::count_if(lists_.begin(), lists_.end(),
+                                     [](const SlotList& list) { return !list.empty(); });
+  const size_t looks = kSkipsMax / static_cast<size_t>(std::max<ptrdiff_t>(1, classes));
+  while (n > 0) {
+    const uint32_t slot = least_valuable(passed);
+    if (slot == kNoSlot) return;
     if (eligible(slot)) {
       evict(slot);
       victims.push_back(slot);
       --n;
-    } else if (skips++ < kSkipsMax) {
-      renew(slot);  // somebody reads it or wants it kept: in use now
-    } else {
-      return;
+      continue;
     }
+    const uint8_t queue = slots_.at(slot).queue;
+    Passed& here = passed[queue];
+    if (here.count++ == 0) here.first = slot;
+    renew(slot);  // somebody reads it or wants it kept: in use now
+    here.is_over = here.count == looks || lists_[queue].back() == here.first;
   }
 }
 

@@ -63,7 +63,16 @@ class Adaptive final : public EvictionPolicy {
   void link(uint32_t slot);
   void unlink(uint32_t slot);
   void renew(uint32_t slot);
-  uint32_t least_valuable() const;
+  // What one pick passed over, by class. A class that nothing may leave must not hide the others,
+  // so each has its share of the looks.
+  struct Passed {
+    uint32_t first = kNoSlot;
+    size_t count = 0;
+    bool is_over = false;
+  };
+  using PassedByClass = std::array<Passed, kClasses>;
+  // kNoSlot: every class is empty or over.
+  uint32_t least_valuable(const PassedByClass& passed) const;
   void evict(uint32_t slot);
   void adapt();
 

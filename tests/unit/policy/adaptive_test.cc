@@ -52,6 +52,23 @@ TEST_CASE("adaptive lets new chunks behind a known prefix go before those of a n
   CHECK(pool.evict(1) == "x");
 }
 
+TEST_CASE("adaptive looks at every class, however many of the least valuable one may not leave",
+          "[policy][eviction][adaptive]") {
+  SlotStates slots;
+  Adaptive policy(slots);
+  constexpr uint32_t kTails = 3 * EvictionPolicy::kSkipsMax;
+  for (uint32_t slot = 0; slot < kTails; ++slot) {
+    policy.request();
+    policy.inserted({slot, 100 + slot, 0, true});
+  }
+  policy.request();
+  policy.inserted({kTails, 99, 0, false});
+  std::vector<uint32_t> victims;
+  policy.pick(
+      1, [](uint32_t slot) { return slot >= kTails; }, victims);
+  CHECK(victims == std::vector<uint32_t>{kTails});
+}
+
 TEST_CASE("adaptive lets the unused last chunk of a prompt go before everything else",
           "[policy][eviction][adaptive]") {
   SlotStates slots;
