@@ -474,9 +474,6 @@ std::vector<ReplicaId> Evictor::pick(const Directory& directory, PoolId pool, Na
         held += group.policy->size();
       }
   };
-  take_groups_of(ns, !ns.valid());
-  if (from.empty() && ns.valid()) take_groups_of(NamespaceId(), false);
-
   std::vector<uint32_t> slots;
   uint64_t passed = 0;
   const Eligible eligible = [&](uint32_t slot) {
@@ -484,10 +481,19 @@ std::vector<ReplicaId> Evictor::pick(const Directory& directory, PoolId pool, Na
     passed += !may;
     return may;
   };
-  for (EvictionPolicy* policy : from) {
-    const size_t share = std::min(count - slots.size(), (count * policy->size() + held - 1) / held);
-    policy->pick(share, eligible, slots);
-  }
+  const auto pick_from = [&](NamespaceId owner, bool any) {
+    from.clear();
+    held = 0;
+    take_groups_of(owner, any);
+    for (EvictionPolicy* policy : from) {
+      const size_t share =
+          std::min(count - slots.size(), (count * policy->size() + held - 1) / held);
+      policy->pick(share, eligible, slots);
+    }
+  };
+  pick_from(ns, !ns.valid());
+  // What the namespace stored before it had a quota lies among the others.
+  if (ns.valid() && slots.size() < count) pick_from(NamespaceId(), false);
   if (!slots.empty())
     passed_.erase({pool, ns});
   else if (passed > 0)

@@ -196,6 +196,18 @@ TEST_CASE("a pinned copy is kept until its pin is taken off or its time is over"
   CHECK_FALSE(world.is_ready(replicas[1]));
 }
 
+TEST_CASE("what a namespace stored before it had a quota leaves when the rest of it is pinned",
+          "[policy][evictor][quota]") {
+  Full world(100);
+  world.store_range(0, 8);
+  world.must<Done>(SetNamespaceQuota{"llama", 20 * World::kPage});
+  world.store_range(8, 10);
+  world.must<PerItem>(PinChunks{"llama", {World::digest(8), World::digest(9)}, PinKind::kHard, {}});
+  world.must<Done>(SetNamespaceQuota{"llama", 10 * World::kPage});
+  world.make_room();
+  CHECK(world.ready() == 8);
+}
+
 TEST_CASE("a namespace near its quota makes room within itself and leaves others alone",
           "[policy][evictor][quota]") {
   Full world(100);
