@@ -83,7 +83,8 @@ std::string describe(const Directory& d) {
   std::string out;
   Line(out, "meta") << d.meta().store_id << d.meta().epoch;
   for (const auto& [id, n] : d.namespaces())
-    Line(out, "namespace") << id << n.spec.name << n.fingerprint << n.quota_bytes;
+    Line(out, "namespace") << id << n.spec.name << n.fingerprint << n.quota_bytes
+                           << n.evicted_below;
   for (const auto& [id, session] : d.sessions()) add(out, session);
   std::vector<Replica> replicas;
   for (const auto& [id, entry] : d.pools()) {
@@ -103,7 +104,13 @@ std::string describe(const Directory& d) {
                        << number(l.expires) << uint64_t{l.revoking} << l.replicas;
   for (const auto& [key, operation] : d.operations()) add(out, operation);
   for (const auto& [id, j] : d.jobs())
-    Line(out, "job") << id << code(j.kind) << j.pool << j.session << j.cursor << j.done;
+    Line(out, "job") << id << code(j.kind) << j.pool << j.session << j.namespace_id
+                     << j.target_bytes << j.cursor << j.done;
+  for (const auto& [id, pin] : d.pins())
+    Line(out, "pin") << id << code(pin.kind) << number(pin.expires);
+  if (const EvictionSetting* set = d.find<EvictionSetting>({}))
+    Line(out, "eviction") << code(set->kind) << uint64_t{set->high_permille}
+                          << uint64_t{set->low_permille};
   return out;
 }
 
@@ -120,6 +127,8 @@ Directory copy_of(const Directory& d) {
   for (const auto& [id, record] : d.leases()) records.push_back(put_of(record));
   for (const auto& [key, record] : d.operations()) records.push_back(put_of(record));
   for (const auto& [id, record] : d.jobs()) records.push_back(put_of(record));
+  for (const auto& [id, record] : d.pins()) records.push_back(put_of(record));
+  if (const EvictionSetting* set = d.find<EvictionSetting>({})) records.push_back(put_of(*set));
   Directory copy;
   copy.install(records);
   copy.set_counters(d.counters());

@@ -23,6 +23,7 @@ void Engine::crash() {
   if (!running_) return;
   hub_.judge.trace([&] { return engine_id_ + ": crashes"; });
   drop_everything();
+  lingering_.clear();
   running_ = false;
   ++run_;
   scheduling_.forget_waiting();
@@ -66,8 +67,40 @@ void Engine::drop_everything() {
   released_.clear();
 }
 
-void Engine::unmap() {
+void Engine::operator_fenced(SessionId session) {
+  if (!session.valid() || session != session_ || is_fenced_) return;
+  hub_.judge.trace([&] {
+    return engine_id_ + ": is fenced, and does not know it; it has " +
+           std::to_string(handles_.size()) + " handles";
+  });
   for (const auto& [pool, pages] : mappings_) hub_.witness.unmapped(pool);
+  is_fenced_ = true;
+  for (auto& [number, operation] : operations_) operation.is_poisoned = true;
+  const bool goes_on = hub_.random.chance(600);
+  for (Store& store : stores_)
+    for (Item& item : store.items) end_item(item);
+  stores_.clear();
+  for (Handle& handle : handles_) {
+    end_handle(handle);
+    if (!goes_on) continue;
+    lingering_.push_back(handle);
+    hub_.schedule.after(hub_.random.between(100, 20'000),
+                        [this, lease = handle.lease] { end_lingering(lease); });
+  }
+  handles_.clear();
+}
+
+void Engine::end_lingering(LeaseId lease) {
+  std::erase_if(lingering_, [&](const Handle& handle) {
+    if (handle.lease != lease) return false;
+    read_all(handle, false);
+    return true;
+  });
+}
+
+void Engine::unmap() {
+  if (!is_fenced_)
+    for (const auto& [pool, pages] : mappings_) hub_.witness.unmapped(pool);
   mappings_.clear();
 }
 
@@ -81,6 +114,7 @@ void Engine::lose_session() {
   token_.clear();
   through_ = 0;
   last_operation_ = low_water_ = 0;
+  is_fenced_ = false;
   ++sessions_;
   let_go_of(std::exchange(lives_, {}));
 }
@@ -123,6 +157,7 @@ bool Engine::welcomed(uint64_t run, ProcessKey key, worker::JoinId join,
   if (session != session_) {
     operations_.clear();
     last_operation_ = low_water_ = 0;
+    is_fenced_ = false;
     ++sessions_;
   }
   hub_.judge.trace([&] {
@@ -139,7 +174,7 @@ bool Engine::welcomed(uint64_t run, ProcessKey key, worker::JoinId join,
   for (int i = 0; i < welcome.pools_size(); ++i) {
     const PoolId pool(welcome.pools(i).pool());
     mappings_[pool] = memory[static_cast<size_t>(i)];
-    hub_.witness.mapped(pool);
+    if (!is_fenced_) hub_.witness.mapped(pool);
   }
   // The old locks go at once, or some time later.
   hub_.schedule.after(hub_.random.chance(500) ? 0 : hub_.random.between(1, 2000),
@@ -251,7 +286,9 @@ void Engine::call_failed(const Error& error) {
 }
 
 Chunk Engine::random_chunk(size_t name_space) {
-  return {name_space, hub_.random.below(hub_.weather.chunk_count)};
+  // Some are wanted more often than others.
+  const uint64_t count = hub_.weather.chunk_count;
+  return {name_space, std::min(hub_.random.below(count), hub_.random.below(count))};
 }
 
 bool Engine::wind_up() {

@@ -54,6 +54,11 @@ class Engine {
   // Why it is not gone, for people.
   std::string standing() const;
 
+  // ---- From the operator ----
+  // Its session was fenced although it lives. Its writers have stopped: the operator saw to that.
+  // Its readers go on for a while, and nothing protects what they read.
+  void operator_fenced(SessionId session);
+
   // ---- From its worker ----
   bool welcomed(uint64_t run, ProcessKey key, worker::JoinId join, const v1::JoinWelcome& welcome,
                 const std::vector<std::shared_ptr<Pages>>& memory, const std::string& life_name);
@@ -61,9 +66,6 @@ class Engine {
   void join_ended(uint64_t run, ProcessKey key, worker::JoinId join, const Error& error);
 
  private:
-  struct Mapping {
-    std::shared_ptr<Pages> pages;
-  };
   struct Item {  // a granted one
     ReplicaId replica;
     std::shared_ptr<Pages> pages;
@@ -71,7 +73,8 @@ class Engine {
     uint64_t count = 0;
     uint64_t written = 0;
     uint64_t hash = 0;
-    bool open = true;  // may still be touched
+    uint32_t position = 0;  // of its chunk in the request
+    bool open = true;       // may still be touched
   };
   struct Store {
     OperationNumber operation = 0;
@@ -95,6 +98,7 @@ class Engine {
     size_t name_space = 0;
     uint64_t hash = 0;
     uint64_t count = 0;
+    uint32_t position = 0;
   };
   struct Operation {
     enum class Kind : uint8_t { kStore, kFinish, kLoad };
@@ -116,6 +120,9 @@ class Engine {
   void send(OperationNumber number);
   // Whether an answer still concerns this session.
   std::function<bool()> still_here() const;
+  void go_on_with(OperationNumber number);
+  void write_some(Item& item);
+  void finish_store(size_t at);
   void begin_answered(OperationNumber number, const v1::BeginStoreResponse& response);
   void finish_answered(OperationNumber number, const v1::FinishStoreResponse& response);
   void load_answered(OperationNumber number, const v1::LoadResponse& response);
@@ -124,6 +131,8 @@ class Engine {
   void operation_failed(OperationNumber number, const Error& error);
   void end_item(Item& item);
   void end_handle(Handle& handle);
+  void read_all(const Handle& handle, bool is_protected);
+  void end_lingering(LeaseId lease);
   void abort_items(Store& store);
   void release_handle(size_t at);
   void stop_writing(OperationNumber operation);
@@ -162,6 +171,8 @@ class Engine {
   std::vector<Store> stores_;
   std::vector<Handle> handles_;
   std::vector<LeaseId> released_;  // lately, to release again
+  std::vector<Handle> lingering_;  // read on after an operator's fence
+  bool is_fenced_ = false;         // this session, and it has not heard of it
   bool has_left_ = false;
 };
 

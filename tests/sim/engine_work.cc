@@ -121,7 +121,7 @@ void Engine::reuse_number() {
 // ----------------------------------------------------------------------------------------------------------
 
 void Engine::store() {
-  if (!is_joined() || is_standing_still() || stores_.size() >= kStoresMax) return;
+  if (!is_joined() || is_fenced_ || is_standing_still() || stores_.size() >= kStoresMax) return;
   const size_t name_space = hub_.random.below(kNamespaceCount);
   if (!has_namespace(name_space)) return;
   Operation operation;
@@ -134,7 +134,8 @@ void Engine::store() {
       request.mutable_digests()->append(chunk.digest());
       request.add_shards(shard);
       request.add_sizes(chunk.size_bytes(shard));
-      operation.expected.push_back({name_space, chunk.object_hash(shard), chunk.page_count(shard)});
+      operation.expected.push_back({name_space, chunk.object_hash(shard), chunk.page_count(shard),
+                                    static_cast<uint32_t>(i)});
     }
   }
   if (hub_.random.chance(300))
@@ -168,13 +169,37 @@ void Engine::begin_answered(OperationNumber number, const v1::BeginStoreResponse
               expected.count,
               0,
               expected.hash,
+              expected.position,
               true};
     ++granted;
     item.pages->take_for_writing(item.first, item.count, item.replica);
     hub_.witness.writer_began(item.replica, session_);
     store->items.push_back(std::move(item));
   }
-  if (store->items.empty()) stores_.erase(store);
+  if (store->items.empty())
+    stores_.erase(store);
+  else if (hub_.random.chance(hub_.weather.diligence))
+    go_on_with(number);
+}
+
+// Most engines write and finish what they began without being told to.
+void Engine::go_on_with(OperationNumber number) {
+  hub_.schedule.after(hub_.random.between(1, 60), [this, number, here = still_here()] {
+    if (!here()) return;
+    scheduling_.run([this, number, here] {
+      if (!here()) return;
+      const auto store = std::find_if(stores_.begin(), stores_.end(),
+                                      [&](const Store& s) { return s.operation == number; });
+      if (store == stores_.end()) return;
+      bool is_written = true;
+      for (Item& item : store->items) {
+        if (item.open) write_some(item);
+        is_written &= item.written == item.count;
+      }
+      if (!is_written || !joined_) return go_on_with(number);
+      finish_store(static_cast<size_t>(store - stores_.begin()));
+    });
+  });
 }
 
 void Engine::write() {
@@ -182,7 +207,10 @@ void Engine::write() {
   Store& store = hub_.random.pick(stores_);
   if (store.items.empty()) return;
   Item& item = hub_.random.pick(store.items);
-  if (!item.open) return;
+  if (item.open) write_some(item);
+}
+
+void Engine::write_some(Item& item) {
   for (uint64_t pages = 1 + hub_.random.below(3); pages > 0 && item.written < item.count; --pages) {
     item.pages->write(item.first + item.written, content_of(item.hash, item.written));
     ++item.written;
@@ -197,7 +225,10 @@ void Engine::end_item(Item& item) {
 
 void Engine::finish() {
   if (!is_joined() || is_standing_still() || stores_.empty()) return;
-  const size_t at = hub_.random.below(stores_.size());
+  finish_store(hub_.random.below(stores_.size()));
+}
+
+void Engine::finish_store(size_t at) {
   Store& store = stores_[at];
   Operation operation;
   operation.kind = Operation::Kind::kFinish;
@@ -205,8 +236,12 @@ void Engine::finish() {
     if (!item.open || item.written < item.count) continue;
     end_item(item);
     operation.finish.add_replicas(item.replica.value());
+    if (hub_.weather.hints == Hints::kTrue) operation.finish.add_positions(item.position);
+    if (hub_.weather.hints == Hints::kGarbage)
+      operation.finish.add_positions(static_cast<uint32_t>(hub_.random.next()));
   }
   if (operation.finish.replicas_size() == 0) return;
+  if (hub_.weather.hints != Hints::kNone) operation.finish.set_ends_chain(hub_.random.chance(500));
   const OperationNumber number = next_operation(std::move(operation));
   operations_[number].finish.set_operation(number);
   std::erase_if(store.items, [](const Item& item) { return !item.open; });
@@ -278,7 +313,7 @@ void Engine::stop_writing(OperationNumber number) {
 // --------------------------------------------------------------------------------------------------------
 
 void Engine::load() {
-  if (!is_joined() || is_standing_still() || handles_.size() >= kHandlesMax) return;
+  if (!is_joined() || is_fenced_ || is_standing_still() || handles_.size() >= kHandlesMax) return;
   const size_t name_space = hub_.random.below(kNamespaceCount);
   if (!has_namespace(name_space)) return;
   Operation operation;
@@ -325,14 +360,21 @@ void Engine::load_answered(OperationNumber number, const v1::LoadResponse& respo
 }
 
 void Engine::read() {
-  if (!running_ || is_standing_still() || handles_.empty()) return;
-  const Handle& handle = hub_.random.pick(handles_);
+  if (!running_ || is_standing_still()) return;
+  for (const Handle& handle : lingering_) read_all(handle, false);
+  if (!handles_.empty()) read_all(hub_.random.pick(handles_), true);
+}
+
+// Bytes may change under a reader in one case only: an operator said that it was gone.
+void Engine::read_all(const Handle& handle, bool is_protected) {
   for (const Span& span : handle.spans)
-    for (uint64_t i = 0; i < span.count; ++i)
-      hub_.judge.expect(span.pages->read(span.first + i) == content_of(span.hash, i), [&] {
-        return engine_id_ + " read a wrong page " + std::to_string(span.first + i) +
-               " of replica " + to_text(span.replica) + " under lease " + to_text(handle.lease);
-      });
+    for (uint64_t i = 0; i < span.count; ++i) {
+      if (span.pages->read(span.first + i) == content_of(span.hash, i)) continue;
+      if (!is_protected) return hub_.judge.note_fenced_reader_saw_change();
+      hub_.judge.fail(engine_id_ + " read a wrong page " + std::to_string(span.first + i) +
+                      " of replica " + to_text(span.replica) + " under lease " +
+                      to_text(handle.lease));
+    }
 }
 
 void Engine::end_handle(Handle& handle) {

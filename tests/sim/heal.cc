@@ -1,8 +1,9 @@
 // Faults are over: everybody answers, the dead are proven dead, engines leave. Whatever is then
 // still held, charged or waiting is a leak.
-#include <set>
+#include <algorithm>
 
 #include "common/text.h"
+#include "tests/sim/describe.h"
 #include "tests/sim/world.h"
 
 namespace berth::sim {
@@ -27,6 +28,7 @@ void World::heal() {
   }
   wind_up();
   if (judge_.failed()) return;
+  unpin_everything();
   evict_all();
 }
 
@@ -43,18 +45,31 @@ void World::wind_up() {
     left = staying.empty() ? leftovers() : staying;
   }
   judge_.expect(left.empty(), [&] { return "after healing: " + left; });
+  judge_.trace([&] { return server_.policies(); });
+  if (server_.is_running() && judge_.failed())
+    judge_.trace([&] { return "directory:\n" + describe(server_.directory()); });
+}
+
+void World::unpin_everything() {
+  for (size_t index = 0; index < kNamespaceCount; ++index) {
+    UnpinChunks unpin{namespace_spec(index).name(), {}};
+    for (uint64_t number = 0; number < weather_.chunk_count; ++number) {
+      const std::string bytes = Chunk{index, number}.digest();
+      std::copy(bytes.begin(), bytes.end(), unpin.digests.emplace_back().bytes.begin());
+    }
+    command(std::move(unpin));
+  }
 }
 
 void World::evict_all() {
   std::string left = "nothing was looked at";
   for (int round = 0; round < kRoundsMax && !left.empty() && !judge_.failed(); ++round) {
-    Evict command;
+    Evict evict;
     for (const auto& [id, entry] : server_.directory().pools())
-      for (uint32_t slot = entry.head; slot != ReplicaTable::kNone && command.replicas.size() < 32;
+      for (uint32_t slot = entry.head; slot != ReplicaTable::kNone && evict.replicas.size() < 32;
            slot = server_.directory().replicas().at(slot).pool_next)
-        command.replicas.push_back(server_.directory().replicas().at(slot).replica.id);
-    if (!command.replicas.empty())
-      server_.submit(std::move(command), [](const Result<Outcome>&) {});
+        evict.replicas.push_back(server_.directory().replicas().at(slot).replica.id);
+    if (!evict.replicas.empty()) command(std::move(evict));
     let_some_time_pass(kRound);
     left = leftovers();
     for (const auto& [id, entry] : server_.directory().pools())
@@ -85,7 +100,10 @@ std::string World::leftovers() const {
     if (entry.usage.retiring_bytes != 0) return "pool " + to_text(id) + " still retires";
     if (entry.usage.quarantined_bytes != 0) return "pool " + to_text(id) + " has a quarantine";
     if (entry.usage.reserved_bytes != 0) return "pool " + to_text(id) + " has reserved bytes";
+    if (entry.pool.state == PoolState::kDraining && entry.usage.replicas() != 0)
+      return "pool " + to_text(id) + " was drained and is not empty";
   }
+  if (std::string full = witness_.room().overfull(d, server_.now()); !full.empty()) return full;
   for (const auto& worker : workers_)
     if (std::string broken = difference(*worker); !broken.empty()) return broken;
   return "";

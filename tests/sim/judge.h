@@ -30,6 +30,10 @@ class Judge {
   bool failed() const { return !failure_.empty(); }
   const std::string& failure() const { return failure_; }
 
+  // What an operator's word allowed: no failure, but told.
+  void note_fenced_reader_saw_change() { ++fenced_readers_saw_change_; }
+  uint64_t fenced_readers_saw_change() const { return fenced_readers_saw_change_; }
+
   // Every decision of the run goes into the digest: the same seed twice gives the same one.
   void digest(uint64_t a, uint64_t b = 0) { digest_ = mix(digest_ ^ a, b); }
   uint64_t digest_value() const { return digest_; }
@@ -45,6 +49,7 @@ class Judge {
   const bool tracing_;
   int64_t millis_ = 0;
   uint64_t digest_ = 0;
+  uint64_t fenced_readers_saw_change_ = 0;
   std::string failure_;
 };
 

@@ -71,6 +71,7 @@ int simulate(const Arguments& arguments, Range range, Plant plant) {
   uint64_t seeds = 0;
   uint64_t commits = 0;
   uint64_t simulated = 0;
+  uint64_t fenced_readers_saw_change = 0;
   uint64_t digest = 0;
   std::string failure;
   uint64_t seed = range.first;
@@ -82,6 +83,7 @@ int simulate(const Arguments& arguments, Range range, Plant plant) {
     ++seeds;
     commits += result.commits;
     simulated += result.simulated_millis;
+    fenced_readers_saw_change += result.fenced_readers_saw_change;
     digest = mix(digest, result.digest);
     failure = result.failure;
     if (!failure.empty()) break;
@@ -90,10 +92,11 @@ int simulate(const Arguments& arguments, Range range, Plant plant) {
   if (arguments.json) {
     std::printf(
         "{\"ok\": %s, \"seeds\": %llu, \"commits\": %llu, \"simulated_seconds\": %llu, "
-        "\"seconds\": %.3f, \"digest\": \"%016llx\"",
+        "\"seconds\": %.3f, \"fenced_reader_saw_change\": %llu, \"digest\": \"%016llx\"",
         failure.empty() ? "true" : "false", static_cast<unsigned long long>(seeds),
         static_cast<unsigned long long>(commits), static_cast<unsigned long long>(simulated / 1000),
-        took, static_cast<unsigned long long>(digest));
+        took, static_cast<unsigned long long>(fenced_readers_saw_change),
+        static_cast<unsigned long long>(digest));
     if (!failure.empty())
       std::printf(", \"failed_seed\": %llu, \"failure\": %s, \"replay\": %s",
                   static_cast<unsigned long long>(seed), in_quotes(failure).c_str(),
@@ -101,9 +104,12 @@ int simulate(const Arguments& arguments, Range range, Plant plant) {
     std::printf("}\n");
   } else if (failure.empty()) {
     std::printf(
-        "%llu seeds passed in %.1f s: %llu commits, %llu simulated seconds, digest %016llx\n",
-        static_cast<unsigned long long>(seeds), took, static_cast<unsigned long long>(commits),
-        static_cast<unsigned long long>(simulated / 1000), static_cast<unsigned long long>(digest));
+        "%llu seeds passed in %.1f s (%.0f a second): %llu commits, %llu simulated seconds, "
+        "fenced_reader_saw_change %llu, digest %016llx\n",
+        static_cast<unsigned long long>(seeds), took, static_cast<double>(seeds) / took,
+        static_cast<unsigned long long>(commits), static_cast<unsigned long long>(simulated / 1000),
+        static_cast<unsigned long long>(fenced_readers_saw_change),
+        static_cast<unsigned long long>(digest));
   } else {
     std::printf("seed %llu failed: %s\nreplay: %s\n", static_cast<unsigned long long>(seed),
                 failure.c_str(), replay_command(arguments, seed).c_str());

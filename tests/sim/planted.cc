@@ -1,6 +1,7 @@
 // What each planted bug of the server does: at the boundary of decide(), never inside the product.
 #include "tests/sim/planted.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "tests/sim/server_run.h"
@@ -45,7 +46,7 @@ void Server::plant_mutations(const Command& blamed, std::vector<Mutation> mutati
   decision.counters = run_->directory.counters();
   if (!run_->store.commit(decision.mutations, run_->clock.now(), false)) return;
   witness_.before_install(run_->directory, config(), {&blamed, 1}, decision, run_->clock.now());
-  install(run_->directory, decision);
+  install_and_feed({}, decision);
   witness_.after_install(run_->directory, {}, decision);
 }
 
@@ -65,6 +66,9 @@ void Server::plant_in_command(Queued& queued) {
               *caller = caller_of(run_->directory, caller->session);
         },
         queued.command);
+  if (plant_ == Plant::kLateProofBelieved)
+    if (auto* open = std::get_if<OpenWorker>(&queued.command))
+      open->proven_at = SessionId(UINT64_MAX);
   if (plant_ == Plant::kGrantPastBudget)
     if (auto* pool = std::get_if<RegisterPool>(&queued.command)) {
       pool->spec.capacity_bytes *= 2;
@@ -82,9 +86,144 @@ void Server::plant_in_decision(std::span<const Command> commands, Decision& deci
       return m.key.kind == RecordKind::kLease && std::holds_alternative<Lease>(m.value) &&
              !run_->directory.find<Lease>(LeaseId(m.key.first));
     });
+  plant_in_room(commands, decision);
 }
 
+// ---- What makes room
+// ---------------------------------------------------------------------------------------------
+
+void Server::plant_in_room(std::span<const Command> commands, Decision& decision) {
+  const Directory& directory = run_->directory;
+  const auto any_is = [&]<class C>(const C*) {
+    return std::any_of(commands.begin(), commands.end(),
+                       [](const Command& c) { return std::holds_alternative<C>(c); });
+  };
+  std::vector<Mutation>& mutations = decision.mutations;
+  if (plant_ == Plant::kDrainNotHidden && any_is(static_cast<Drain*>(nullptr)))
+    std::erase_if(mutations, [](const Mutation& m) {
+      const auto* pool = std::get_if<Pool>(&m.value);
+      return pool && pool->state == PoolState::kDraining;
+    });
+  if (any_is(static_cast<EvictNamespace*>(nullptr)))
+    for (Mutation& mutation : mutations)
+      if (auto* ns = std::get_if<Namespace>(&mutation.value)) {
+        if (plant_ == Plant::kNamespaceNotHidden)
+          ns->evicted_below = directory.find<Namespace>(ns->id)->evicted_below;
+        if (plant_ == Plant::kNamespaceEvictsNewer && ns->evicted_below.valid())
+          ns->evicted_below = ReplicaId(ns->evicted_below.value() + 20);
+      }
+  if (plant_ == Plant::kHardPinsPastLow)
+    for (Mutation& mutation : mutations)
+      if (auto* pin = std::get_if<Pin>(&mutation.value)) *pin = {pin->replica, PinKind::kHard, {}};
+  if (plant_ == Plant::kPinOnReserved && any_is(static_cast<PinChunks*>(nullptr)))
+    if (const auto& open = directory.reservations(); !open.empty()) {
+      const Reservation& first = open.begin()->second;
+      mutations.push_back(put_of(Pin{first.replica_of(first.items.front()), PinKind::kHard, {}}));
+    }
+  const auto retire = [&](Replica replica, Why why) {
+    replica.state = ReplicaState::kRetiring;
+    replica.why = why;
+    mutations.push_back(put_of(replica));
+  };
+  if (plant_ == Plant::kNamespaceEvictsOthers)
+    if (const auto* run = std::get_if<RunJob>(&commands.front()))
+      if (const Job* job = directory.find<Job>(run->job);
+          job && job->kind == JobKind::kEvictNamespace)
+        if (const auto other = planted_victim([&](const ReplicaSlot& slot) {
+              return slot.replica.key.namespace_id() != job->namespace_id &&
+                     !directory.find<Pin>(slot.replica.id);
+            }))
+          retire(*other, Why::kNamespaceEvicted);
+  if (plant_ == Plant::kEvictIgnoresPins && commands.size() == 1)
+    if (const auto* evict = std::get_if<Evict>(&commands.front()))
+      for (const ReplicaId id : evict->replicas)
+        if (directory.find<Pin>(id) && mutations.empty()) {
+          retire(*directory.find<Replica>(id), Why::kEvicted);
+          mutations.push_back({RecordTraits<Pin>::key(id), Forgotten{}});
+        }
+}
+
+// The first READY replica that is meant.
+std::optional<Replica> Server::planted_victim(
+    const std::function<bool(const ReplicaSlot&)>& is_meant) const {
+  const Directory& directory = run_->directory;
+  for (const auto& [id, entry] : directory.pools())
+    for (uint32_t slot = entry.head; slot != ReplicaTable::kNone;
+         slot = directory.replicas().at(slot).pool_next)
+      if (const ReplicaSlot& at = directory.replicas().at(slot);
+          at.replica.state == ReplicaState::kReady && is_meant(at))
+        return at.replica;
+  return std::nullopt;
+}
+
+void Server::plant_in_slice(std::optional<MakeRoom>& slice) {
+  const Directory& directory = run_->directory;
+  const auto is_free = [&](const ReplicaSlot& at) {
+    return at.lease_count == 0 && !directory.find<Pin>(at.replica.id);
+  };
+  if (!slice) {
+    if (plant_ != Plant::kEvictBelowHigh && plant_ != Plant::kRetiringCountsAsHeld) return;
+    const auto victim = planted_victim([&](const ReplicaSlot& at) {
+      const PoolUsage& usage = directory.find_pool(at.replica.pool)->usage;
+      return is_free(at) && (plant_ == Plant::kEvictBelowHigh || usage.retiring_replicas > 0);
+    });
+    if (victim) slice = MakeRoom{victim->pool, {victim->id}, Why::kMadeRoom, {}};
+    return;
+  }
+  if (slice->replicas.empty()) return;
+  const auto replace = [&](auto is_meant) {
+    for (uint32_t slot = directory.find_pool(slice->pool)->head; slot != ReplicaTable::kNone;
+         slot = directory.replicas().at(slot).pool_next)
+      if (is_meant(directory.replicas().at(slot)))
+        slice->replicas.front() = directory.replicas().at(slot).replica.id;
+  };
+  if (plant_ == Plant::kEvictLeased)
+    replace([](const ReplicaSlot& at) {
+      return at.lease_count > 0 && at.replica.state == ReplicaState::kReady;
+    });
+  if (plant_ == Plant::kEvictPinned)
+    replace([&](const ReplicaSlot& at) {
+      const Pin* pin = directory.find<Pin>(at.replica.id);
+      return pin && at.lease_count == 0 &&
+             (pin->kind == PinKind::kHard || pin->expires > run_->clock.now());
+    });
+  if (plant_ == Plant::kEvictNotReady)
+    replace([](const ReplicaSlot& at) { return at.replica.state == ReplicaState::kReserved; });
+  if (plant_ != Plant::kEvictTooMuch && plant_ != Plant::kSliceUnbounded) return;
+  const size_t most = plant_ == Plant::kSliceUnbounded ? SIZE_MAX : weather_.evictor.slice_replicas;
+  for (uint32_t slot = directory.find_pool(slice->pool)->head;
+       slot != ReplicaTable::kNone && slice->replicas.size() < most;
+       slot = directory.replicas().at(slot).pool_next) {
+    const ReplicaSlot& at = directory.replicas().at(slot);
+    const bool is_chosen =
+        std::count(slice->replicas.begin(), slice->replicas.end(), at.replica.id);
+    if (at.replica.state == ReplicaState::kReady && is_free(at) && !is_chosen)
+      slice->replicas.push_back(at.replica.id);
+  }
+}
+
+// ---- Restarts and replies
+// ----------------------------------------------------------------------------------------
+
 void Server::plant_in_load(Directory& fresh) {
+  if (plant_ == Plant::kSettingForgotten && fresh.find<EvictionSetting>({}))
+    fresh.install({{RecordTraits<EvictionSetting>::key({}), Forgotten{}}});
+  if (plant_ == Plant::kPinForgotten) {
+    std::vector<Mutation> forgotten;
+    for (const auto& [id, pin] : fresh.pins())
+      forgotten.push_back({RecordTraits<Pin>::key(id), Forgotten{}});
+    fresh.install(forgotten);
+  }
+  if (plant_ == Plant::kDrainForgotten) {
+    std::vector<Mutation> open;
+    for (const auto& [id, entry] : fresh.pools())
+      if (entry.pool.state == PoolState::kDraining) {
+        Pool pool = entry.pool;
+        pool.state = PoolState::kOpen;
+        open.push_back(put_of(pool));
+      }
+    fresh.install(open);
+  }
   if (plant_ != Plant::kEvictionForgotten) return;
   std::vector<Mutation> back;
   for (const auto& [id, entry] : fresh.pools())
@@ -119,6 +258,21 @@ void Server::plant_after(const Queued& queued, const Result<Outcome>& outcome) {
       freed.push_back({RecordTraits<Reservation>::key(first), Forgotten{}});
     }
     plant_mutations(command, std::move(freed));
+  }
+  if (plant_ == Plant::kPinEndsEarly && std::holds_alternative<Tick>(command))
+    for (const auto& [id, pin] : directory.pins())
+      if (pin.kind == PinKind::kSoft && pin.expires > run_->clock.now())
+        return plant_mutations(command, {{RecordTraits<Pin>::key(id), Forgotten{}}});
+  if (plant_ == Plant::kUndrainRevives && std::holds_alternative<Undrain>(command)) {
+    std::vector<Mutation> revived;
+    for (const auto& [id, entry] : directory.pools())
+      for (const ReplicaId replica : entry.retiring) {
+        Replica ready = *directory.find<Replica>(replica);
+        ready.state = ReplicaState::kReady;
+        ready.why = Why::kNone;
+        revived.push_back(put_of(ready));
+      }
+    plant_mutations(command, std::move(revived));
   }
   if (plant_ == Plant::kSilentMeansDead && std::holds_alternative<Tick>(command))
     for (const auto& [id, presence] : directory.presence())

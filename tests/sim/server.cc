@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "common/text.h"
 #include "tests/sim/server_run.h"
 #include "tests/sim/witness.h"
 
@@ -17,8 +18,10 @@ constexpr Duration kStepMax = milliseconds(500);
 
 }  // namespace
 
-Server::Run::Run(MemoryDisk& disk, Durability durability, Duration step_max)
-    : store(disk, durability), clock(Time{}, step_max) {}
+Server::Run::Run(MemoryDisk& disk, const Weather& weather, Duration step_max)
+    : evictor(weather.evictor, weather.directory),
+      store(disk, weather.durability),
+      clock(Time{}, step_max) {}
 
 Server::Server(Schedule& schedule, Random& random, const Weather& weather, Judge& judge,
                Witness& witness, Plant plant)
@@ -33,6 +36,17 @@ Server::~Server() = default;
 
 bool Server::is_degraded() const { return run_ && !run_->degraded.empty(); }
 const Directory& Server::directory() const { return run_->directory; }
+Time Server::now() const { return run_->clock.now(); }
+std::string Server::policies() const {
+  std::string text = "policies:";
+  for (const policy::PolicyRow& row : run_->evictor.rows())
+    text += " [pool " + to_text(row.pool) + ", namespace " + to_text(row.namespace_id) + ": " +
+            std::to_string(row.held) + " of " + std::string(name_of(row.kind)) + "]";
+  const policy::EvictorStats& stats = run_->evictor.stats();
+  return text + " slices " + std::to_string(stats.slices) + ", nothing_evictable " +
+         std::to_string(stats.nothing_evictable) +
+         (run_->evictor.has_work() ? ", has work" : ", has no work");
+}
 
 // ---- The process
 // -------------------------------------------------------------------------------------------
@@ -41,7 +55,7 @@ void Server::start() {
   if (run_) return;
   judge_.trace([] { return "server: starts"; });
   const Duration step_max = plant_ == Plant::kStallAges ? seconds(3600) : kStepMax;
-  run_ = std::make_unique<Run>(disk_, weather_.durability, step_max);
+  run_ = std::make_unique<Run>(disk_, weather_, step_max);
   run_->number = ++runs_;
   if (const Result<> opened = run_->store.reopen(); !opened || !load_and_restart()) {
     run_.reset();  // the service manager tries again
@@ -142,7 +156,9 @@ void Server::turn() {
   }
   if (is_usable()) run_queued();
   if (is_usable()) run_job_slice();
-  if (is_usable() && (!run_->queue.empty() || run_->jobs_due)) turn_soon();
+  if (is_usable()) run_eviction_slice();
+  if (is_usable() && (!run_->queue.empty() || run_->jobs_due || run_->evictor.has_work()))
+    turn_soon();
 }
 
 bool Server::is_usable() const { return run_ && run_->degraded.empty() && !judge_.failed(); }
@@ -178,16 +194,20 @@ void Server::run_queued() {
   if (!run_->directory.jobs().empty()) run_->jobs_due = true;
 }
 
-bool Server::run_own(const Command& command) {
+std::optional<Outcome> Server::run_own(const Command& command) {
   const Result<Decision> decision = carry_out({Queued{command, {}, {}, 0, {}}});
   if (!decision) {
     degrade(decision.error());
-    return false;
+    return std::nullopt;
   }
-  plant_after(Queued{command, {}, {}, 0, {}}, decision->outcomes.front());
+  const Result<Outcome>& outcome = decision->outcomes.front();
+  plant_after(Queued{command, {}, {}, 0, {}}, outcome);
   announce(*decision);
-  if (const auto* ran = std::get_if<JobRan>(&*decision->outcomes.front())) return ran->more;
-  return false;
+  judge_.expect(outcome.has_value(), [&] {
+    return "a command of the server's own was refused: " + outcome.error().message;
+  });
+  if (!outcome) return std::nullopt;
+  return *outcome;
 }
 
 void Server::run_job_slice() {
@@ -199,7 +219,24 @@ void Server::run_job_slice() {
     return;
   }
   run_->job_cursor = next->first;
-  if (run_own(RunJob{run_->job_cursor})) run_->jobs_have_more = true;
+  if (plant_ == Plant::kDrainNeverEnds && next->second.kind == JobKind::kDrainPool) return;
+  const std::optional<Outcome> outcome = run_own(RunJob{run_->job_cursor});
+  if (outcome && std::get<JobRan>(*outcome).more) run_->jobs_have_more = true;
+}
+
+void Server::run_eviction_slice() {
+  if (plant_ == Plant::kMakesNoRoom) return;
+  std::optional<MakeRoom> slice = run_->evictor.next(run_->directory, run_->clock.now());
+  plant_in_slice(slice);
+  if (!slice) {
+    if (!run_->evictor.has_work())
+      witness_.room().evictor_rests(run_->directory, run_->evictor.stats().nothing_evictable);
+    return;
+  }
+  const std::optional<Outcome> outcome = run_own(*slice);
+  if (!outcome) return;
+  run_->evictor.answered(run_->directory, *slice, std::get<PerItem>(*outcome), run_->clock.now());
+  if (random_.chance(50)) witness_.room().check_policies(run_->directory, run_->evictor);
 }
 
 Result<Decision> Server::carry_out(const std::vector<Queued>& batch) {
@@ -214,7 +251,7 @@ Result<Decision> Server::carry_out(const std::vector<Queued>& batch) {
     const bool sync = decision.sync && plant_ != Plant::kIdentityNotSynced;
     if (const Result<> committed = run_->store.commit(decision.mutations, now, sync); !committed) {
       judge_.trace([] { return "server: a commit fails"; });
-      witness_.commit_failed(run_->directory, decision);
+      witness_.commit_failed(run_->directory, commands, decision);
       if (plant_ != Plant::kLostCommitAcked) return tl::unexpected(committed.error());
       plant_lost_commit(batch, decision);
       return tl::unexpected(committed.error());
@@ -222,10 +259,18 @@ Result<Decision> Server::carry_out(const std::vector<Queued>& batch) {
   }
   witness_.before_install(run_->directory, config(), commands, decision, now);
   check_answers(batch, commands, decision);
-  install(run_->directory, decision);
+  install_and_feed(commands, decision);
   witness_.after_install(run_->directory, commands, decision);
   if (decision.is_durable && random_.chance(20)) check_recovery();
   return decision;
+}
+
+void Server::install_and_feed(std::span<const Command> commands, const Decision& decision) {
+  if (decision.mutations.empty()) return;
+  run_->evictor.before_install(run_->directory, decision.mutations);
+  install(run_->directory, decision);
+  if (plant_ == Plant::kPolicyNotFed && random_.chance(50)) return;
+  run_->evictor.after_install(run_->directory, commands, decision.outcomes, decision.mutations);
 }
 
 // Answers are compared under the numbers that the sender used.
@@ -287,15 +332,18 @@ Result<> Server::load_and_restart() {
   plant_in_decision({&restart, 1}, decision);
   if (const Result<> committed = run_->store.commit(decision.mutations, run_->clock.now(), true);
       !committed) {
-    witness_.commit_failed(fresh, decision);
+    witness_.commit_failed(fresh, {&restart, 1}, decision);
     return committed;
   }
   install(fresh, decision);
   std::swap(run_->directory, fresh);
+  run_->evictor.start(run_->directory);
   run_->jobs_due = !run_->directory.jobs().empty();
   run_->job_cursor = JobId();
   run_->jobs_have_more = false;
   witness_.restarted(run_->directory);
+  witness_.room().evictor_started(run_->directory, run_->evictor.stats().nothing_evictable);
+  witness_.room().check_policies(run_->directory, run_->evictor);
   judge_.trace([&] { return "server: epoch " + std::to_string(run_->directory.meta().epoch); });
   return {};
 }

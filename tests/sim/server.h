@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -62,6 +63,8 @@ class Server {
 
   // What is installed; only while it is running.
   const Directory& directory() const;
+  Time now() const;              // its logical time
+  std::string policies() const;  // what each holds, for people
   const DirectoryConfig& config() const { return weather_.directory; }
 
  private:
@@ -89,9 +92,11 @@ class Server {
   bool is_usable() const;
   void advance_time();
   void run_queued();
-  bool run_own(const Command& command);  // whether a job has more to do
+  std::optional<Outcome> run_own(const Command& command);
   void run_job_slice();
+  void run_eviction_slice();
   Result<Decision> carry_out(const std::vector<Queued>& batch);
+  void install_and_feed(std::span<const Command> commands, const Decision& decision);
   void check_answers(const std::vector<Queued>& batch, const std::vector<Command>& commands,
                      const Decision& decision);
   void check_incarnation(const Queued& queued, const Result<Outcome>& outcome);
@@ -106,6 +111,10 @@ class Server {
   void plant_in_command(Queued& queued);
   void plant_in_decision(std::span<const Command> commands, Decision& decision);
   void plant_in_load(Directory& fresh);
+  void plant_in_room(std::span<const Command> commands, Decision& decision);
+  void plant_in_slice(std::optional<MakeRoom>& slice);
+  std::optional<Replica> planted_victim(
+      const std::function<bool(const ReplicaSlot&)>& is_meant) const;
   void plant_lost_commit(const std::vector<Queued>& batch, const Decision& decision);
   void plant_after(const Queued& queued, const Result<Outcome>& outcome);
   void plant_after(const Ask& ask);

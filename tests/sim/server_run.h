@@ -12,10 +12,11 @@
 namespace berth::sim {
 
 struct Server::Run {
-  Run(MemoryDisk& disk, Durability durability, Duration step_max);
+  Run(MemoryDisk& disk, const Weather& weather, Duration step_max);
 
   uint64_t number = 0;
   Directory directory;
+  policy::Evictor evictor;
   MemoryStore store;
   LogicalClock clock;
   rpc::LinkTable link_table;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/directory/config.h"
+#include "server/policy/evictor.h"
 #include "server/store/store.h"
 #include "tests/sim/random.h"
 
@@ -50,16 +51,34 @@ enum class Deed : uint8_t {
   kTimeJump,
   // The operator
   kEvict,
-  kFence,
+  kEvictChunks,
+  kEvictNamespace,
+  kTrimPool,
+  kDrain,
+  kUndrain,
+  kPin,
+  kUnpin,
+  kSetEviction,
   kQuota,
+  kFence,      // of the dead
+  kFenceLive,  // of somebody who is not
+  kClosePool,  // by its worker
   kCount,
 };
 inline constexpr size_t kDeedCount = static_cast<size_t>(Deed::kCount);
+
+// What engines say about the places of chunks in their prompts: hints, so anything goes.
+enum class Hints : uint8_t { kNone, kTrue, kGarbage };
+
+EvictionSetting some_setting(Random& random);
 
 struct Weather {
   explicit Weather(Random& random);
 
   DirectoryConfig directory;
+  policy::EvictorConfig evictor;
+  Hints hints = Hints::kTrue;
+  uint64_t diligence = 800;  // per mille: engines go on with a store by themselves
   Durability durability = Durability::kInterval;
   std::array<uint32_t, kDeedCount> weights{};
   uint32_t weight_total = 0;
@@ -78,6 +97,7 @@ struct Weather {
   uint64_t reattach_window = 2;
   uint64_t call_lost = 30;  // per mille: unary calls whose request or answer is lost
   uint64_t call_doubled = 30;
+  uint64_t call_late = 0;  // per mille: requests that arrive when their sender may be dead
 
   Deed draw(Random& random) const;
 };

@@ -95,7 +95,11 @@ void Witness::server_stopped(const Directory& directory, Loss loss) {
   for (auto& [key, process] : processes_) process.settled = false;
 }
 
-void Witness::commit_failed(const Directory& directory, const Decision& decision) {
+void Witness::commit_failed(const Directory& directory, std::span<const Command> commands,
+                            const Decision& decision) {
+  room_.commit_failed(decision);
+  for (const SessionId id : take_operators_word(directory, commands, decision))
+    fences_in_doubt_.insert(id);
   last_known_ = true;
   last_ = describe(directory);
   Directory other = copy_of(directory);
@@ -120,6 +124,7 @@ void Witness::commit_failed(const Directory& directory, const Decision& decision
 void Witness::loaded(const Directory& fresh) {
   const std::string broken = check_invariants(fresh);
   judge_.expect(broken.empty(), [&] { return "after a restart: " + broken; });
+  room_.loaded(fresh);
   if (last_known_) {
     const std::string now = describe(fresh);
     judge_.expect(now == last_ || now == last_other_, [&] {
@@ -143,6 +148,10 @@ void Witness::restarted(const Directory& directory) {
     return "the epoch did not rise at a restart: it is " + std::to_string(directory.meta().epoch);
   });
   epoch_ = directory.meta().epoch;
+  room_.restarted(directory);
+  for (const SessionId id : std::exchange(fences_in_doubt_, {}))
+    if (const Session* session = directory.find<Session>(id); !session || session->ending)
+      fence_by_operator(id);
   if (!std::exchange(store_moved_, false)) return;
   for (auto& [key, process] : processes_) {
     process.settled = false;

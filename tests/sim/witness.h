@@ -6,27 +6,40 @@
 // which somebody may still touch; and that what is read back is what was there.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/sequencer/decide.h"
 #include "tests/sim/life_locks.h"
+#include "tests/sim/room_witness.h"
 #include "tests/sim/schedule.h"
 #include "worker/pool/ledger.h"
 #include "worker/session/agent.h"
 
 namespace berth::sim {
 
+// The reason of a fence that the simulated operator gives although it does not know: its word is
+// proof. Fences with other reasons are of what is really dead.
+inline constexpr std::string_view kOperatorsWord = "the operator says so";
+
+// Their names, for people.
+std::string commands_text(std::span<const Command> commands);
+
 // One worker process, from its start to its death; named by half of its request token.
 using ProcessKey = uint64_t;
 
 class Witness {
  public:
-  Witness(Judge& judge, Random& random, const LifeLocks& locks)
-      : judge_(judge), random_(random), locks_(locks) {}
+  Witness(Judge& judge, Random& random, const Weather& weather, const LifeLocks& locks)
+      : judge_(judge), random_(random), locks_(locks), room_(judge, random, weather) {}
+
+  RoomWitness& room() { return room_; }
+  const RoomWitness& room() const { return room_; }
 
   // ---- What is really so ----
   void process_started(ProcessKey key, const pool::Ledger* ledger, const worker::Agent* agent);
@@ -40,6 +53,10 @@ class Witness {
   void unmapped(PoolId pool) { --mapped_[pool]; }
   // Nobody holds a life lock under which this client ever joined.
   bool is_dead(const Session& client) const;
+  // Told of each session that the operator fenced, alive or not, when that is decided.
+  std::function<void(SessionId)> on_operator_fence;
+  // Its worker gives this pool's memory back, whoever maps it.
+  void pool_will_close(PoolId pool) { given_up_.insert(pool); }
   // An engine was told that its bytes are a hit from now on.
   void commit_told(ReplicaId replica, ProcessKey owner);
 
@@ -51,7 +68,8 @@ class Witness {
   void after_install(const Directory& directory, std::span<const Command> commands,
                      const Decision& decision);
   // Its outcome is unknown: it may be found on the disk or not.
-  void commit_failed(const Directory& directory, const Decision& decision);
+  void commit_failed(const Directory& directory, std::span<const Command> commands,
+                     const Decision& decision);
   void reply_left(const Result<Outcome>& outcome);
   enum class Loss : uint8_t { kNothing, kUnsynced };
   void server_stopped(const Directory& directory, Loss loss);
@@ -62,6 +80,7 @@ class Witness {
 
   // Compares what the store would give with what is live.
   void check_recovery(const Directory& live, const Directory& rebuilt);
+  bool has_operator_fenced() const { return !fenced_by_operator_.empty(); }
   bool has_power_been_cut() const { return power_cuts_ > 0; }
 
  private:
@@ -85,11 +104,16 @@ class Witness {
   };
 
   void check_edge(const Directory& directory, std::span<const Command> commands, ReplicaId id,
-                  const Replica* before, const Replica* after);
+                  const Replica* before, const Replica* after, Time now);
   void check_lease_edge(std::span<const Command> commands, LeaseId id, const Lease* before,
                         const Lease* after);
   void check_session_edge(const Directory& directory, std::span<const Command> commands,
                           SessionId id, const Session* before, const Session* after);
+  // Sessions that the operator fences here.
+  std::vector<SessionId> take_operators_word(const Directory& directory,
+                                             std::span<const Command> commands,
+                                             const Decision& decision);
+  void fence_by_operator(SessionId id);
   void check_refusals(const Directory& directory, const DirectoryConfig& config,
                       std::span<const Command> commands, const Decision& decision, Time now);
   void check_budgets(const Directory& directory, const Decision& decision);
@@ -112,6 +136,9 @@ class Witness {
   std::map<SessionId, int64_t> in_use_;  // spans that a client may touch
   std::set<ReplicaId> ever_;             // ids that were handed out
   std::set<ReplicaId> left_ready_;
+  std::set<SessionId> fenced_by_operator_;
+  std::set<SessionId> fences_in_doubt_;  // their commit failed: they may be found after a restart
+  std::set<PoolId> given_up_;  // memory that is not watched: an operator or its owner said so
   std::map<OperationKey, Answer> answers_;
   std::set<SessionId> sessions_told_;
   std::set<PoolId> pools_told_;
@@ -121,6 +148,7 @@ class Witness {
   bool store_moved_ = false;
   uint64_t power_cuts_ = 0;
   Epoch epoch_ = 0;
+  RoomWitness room_;
 };
 
 }  // namespace berth::sim

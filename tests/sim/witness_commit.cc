@@ -78,6 +78,19 @@ bool may_go(std::span<const Command> commands, const Directory& directory, bool 
   return reached[static_cast<size_t>(to)];
 }
 
+template <class C>
+bool any_is(std::span<const Command> commands) {
+  return std::any_of(commands.begin(), commands.end(),
+                     [](const Command& c) { return std::holds_alternative<C>(c); });
+}
+
+template <class R>
+const R* value_of(const Mutation& mutation) {
+  return std::get_if<R>(&mutation.value);
+}
+
+}  // namespace
+
 std::string commands_text(std::span<const Command> commands) {
   static constexpr std::array kNames{"Restart",
                                      "OpenNamespace",
@@ -124,29 +137,18 @@ std::string commands_text(std::span<const Command> commands) {
   return text;
 }
 
-template <class C>
-bool any_is(std::span<const Command> commands) {
-  return std::any_of(commands.begin(), commands.end(),
-                     [](const Command& c) { return std::holds_alternative<C>(c); });
-}
-
-template <class R>
-const R* value_of(const Mutation& mutation) {
-  return std::get_if<R>(&mutation.value);
-}
-
-}  // namespace
-
 void Witness::before_install(const Directory& directory, const DirectoryConfig& config,
                              std::span<const Command> commands, const Decision& decision,
                              Time now) {
   check_refusals(directory, config, commands, decision, now);
+  for (const SessionId id : take_operators_word(directory, commands, decision))
+    fence_by_operator(id);
   for (const Mutation& mutation : decision.mutations) {
     const uint64_t id = mutation.key.first;
     switch (mutation.key.kind) {
       case RecordKind::kReplica:
         check_edge(directory, commands, ReplicaId(id), directory.find<Replica>(ReplicaId(id)),
-                   value_of<Replica>(mutation));
+                   value_of<Replica>(mutation), now);
         break;
       case RecordKind::kLease:
         check_lease_edge(commands, LeaseId(id), directory.find<Lease>(LeaseId(id)),
@@ -159,7 +161,7 @@ void Witness::before_install(const Directory& directory, const DirectoryConfig& 
       case RecordKind::kPool:
         if (value_of<Pool>(mutation)) break;
         pools_told_.erase(PoolId(id));
-        judge_.expect(mapped_[PoolId(id)] == 0, [&] {
+        judge_.expect(mapped_[PoolId(id)] == 0 || given_up_.contains(PoolId(id)), [&] {
           return "the memory of pool " + to_text(PoolId(id)) + " was given back to its host by " +
                  commands_text(commands) + " while an engine maps it";
         });
@@ -171,10 +173,32 @@ void Witness::before_install(const Directory& directory, const DirectoryConfig& 
         break;
     }
   }
+  room_.before_install(directory, commands, decision, now);
+}
+
+// An operator's word is proof: what the sessions held is not watched from now on.
+std::vector<SessionId> Witness::take_operators_word(const Directory& directory,
+                                                    std::span<const Command> commands,
+                                                    const Decision& decision) {
+  std::vector<SessionId> fenced;
+  for (size_t i = 0; i < commands.size(); ++i) {
+    const auto* fence = std::get_if<FenceByOperator>(&commands[i]);
+    if (!fence || fence->reason != kOperatorsWord || !decision.outcomes[i]) continue;
+    const std::vector<SessionId>& sessions = std::get<Fenced>(*decision.outcomes[i]).sessions;
+    fenced.insert(fenced.end(), sessions.begin(), sessions.end());
+    for (const auto& [id, entry] : directory.pools())
+      if (entry.pool.node == fence->node) given_up_.insert(id);
+  }
+  return fenced;
+}
+
+void Witness::fence_by_operator(SessionId id) {
+  fenced_by_operator_.insert(id);
+  on_operator_fence(id);
 }
 
 void Witness::check_edge(const Directory& directory, std::span<const Command> commands,
-                         ReplicaId id, const Replica* before, const Replica* after) {
+                         ReplicaId id, const Replica* before, const Replica* after, Time now) {
   const At from = at(before);
   const At to = at(after);
   if (from == to) return;
@@ -188,10 +212,12 @@ void Witness::check_edge(const Directory& directory, std::span<const Command> co
     judge_.expect(is_new || power_cuts_ > 0 || to != At::kReserved,
                   [&] { return "replica id " + to_text(id) + " came back to life"; });
   }
-  if (from == At::kReady) {
+  // One that was granted in a pool that drains now is committed and leaves at once.
+  if (from == At::kReady || to == At::kRetiring) {
     left_ready_.insert(id);
     for (auto& [key, process] : processes_) process.told.erase(id);
   }
+  if (to == At::kRetiring && before) room_.check_retired(directory, commands, *before, now);
   if (to != At::kNone) return;
   const Process* owner = owner_of(directory, before->pool);
   if (!owner || !owner->alive || owner->agent->stage_name() == "draining") return;
@@ -234,12 +260,14 @@ void Witness::check_session_edge(const Directory& directory, std::span<const Com
                                  SessionId id, const Session* before, const Session* after) {
   if (before && before->role == Role::kWorker && !after) {
     sessions_told_.erase(id);
-    const Process* process = process_of(directory, id);
+    Process* process = process_of(directory, id);
+    if (process && fenced_by_operator_.contains(id)) process->told.clear();
     const bool opens_again = std::any_of(commands.begin(), commands.end(), [&](const Command& c) {
       const auto* open = std::get_if<OpenWorker>(&c);
       return open && open->request_token.low == before->request_token.low;
     });
-    judge_.expect(!process || !process->alive || opens_again, [&] {
+    const bool was_fenced = fenced_by_operator_.contains(id);
+    judge_.expect(!process || !process->alive || opens_again || was_fenced, [&] {
       return "worker " + before->name + " was fenced by " + commands_text(commands) +
              " while its process is alive";
     });
@@ -330,7 +358,7 @@ void Witness::check_answers(std::span<const Command> commands, const Decision& d
 
 void Witness::reply_left(const Result<Outcome>& outcome) {
   if (!outcome) return;
-  if (const auto* opened = std::get_if<WorkerOpened>(&*outcome))
+  if (const auto* opened = std::get_if<WorkerOpened>(&*outcome); opened && opened->session.valid())
     sessions_told_.insert(opened->session);
   if (const auto* joined = std::get_if<ClientOpened>(&*outcome))
     sessions_told_.insert(joined->session);
@@ -348,6 +376,7 @@ void Witness::after_install(const Directory& directory, std::span<const Command>
       check_attached(directory, up->caller.session);
   check_memory(directory);
   check_readers(directory);
+  room_.after_install(directory, commands, decision);
 }
 
 // A grant never exceeds a budget. Adopted replicas may: they are charged, then drained.

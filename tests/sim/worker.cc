@@ -235,6 +235,11 @@ void Worker::perform(worker::Action& action) {
           [&](const worker::EndJoin& a) { end_join(a); },
           [&](const worker::TestLife& a) { test_life(a.life_name); },
           [&](const worker::Fatal& a) {
+            // After an operator's fence it may not take its own name back by itself.
+            if (a.error.reason == Reason::kNameInUse && hub_.witness.has_operator_fenced())
+              return hub_.schedule.after(0, [this, number = process_->number] {
+                if (lives(number)) on_gave_up();
+              });
             hub_.judge.fail("worker w" + std::to_string(index_) + " gives up: " + a.error.message);
           },
           [&](const worker::Note& a) { judge_note(a); },
@@ -255,11 +260,13 @@ void Worker::open_session(const worker::CallOpenSession& call) {
   for (int copy = 0; copy < (doubled ? 2 : 1); ++copy) {
     const bool request_lost = hub_.random.chance(hub_.weather.call_lost);
     const bool answer_lost = hub_.random.chance(hub_.weather.call_lost);
-    const int64_t there = hub_.random.between(0, hub_.weather.latency_max);
+    // What its sender put into the network arrives, even long after the sender died.
+    const bool is_late = hub_.random.chance(hub_.weather.call_late);
+    const int64_t there = hub_.random.between(0, is_late ? 6000 : hub_.weather.latency_max);
     const int64_t back = hub_.random.between(0, hub_.weather.latency_max);
     hub_.schedule.after(there, [this, number, request = call.request, request_lost, answer_lost,
-                                back, answered] {
-      if (!lives(number)) return;  // its connection is reset
+                                back, is_late, answered] {
+      if (!lives(number) && !is_late) return;  // its connection is reset
       const auto later = [this, back, answered](const Result<v1::OpenSessionResponse>& answer) {
         hub_.schedule.after(back, [answered, answer] { answered(answer); });
       };
@@ -322,6 +329,22 @@ void Worker::link_received(const std::shared_ptr<Stream>& stream, const v1::Link
   input([connection = process_->connections[stream], message](worker::Agent& agent, Time now) {
     agent.link_received(connection, message, now);
   });
+}
+
+bool Worker::close_some_pool() {
+  if (!process_ || process_->scheduling.is_stopped() || !process_->agent.is_attached() ||
+      process_->agent.client_count() > 0 || !process_->joins.empty() || !hub_.server.is_running())
+    return false;
+  const std::vector<PoolId> pools = process_->ledger.pools();
+  if (pools.empty()) return false;
+  const PoolId pool = hub_.random.pick(pools);
+  const Pool* known = hub_.server.directory().find<Pool>(pool);
+  const Session* owner = known ? hub_.server.directory().find<Session>(known->owner) : nullptr;
+  if (!owner) return false;
+  hub_.witness.pool_will_close(pool);
+  hub_.server.submit(ClosePool{{owner->id, owner->incarnation}, pool},
+                     [](const Result<Outcome>&) {});
+  return true;
 }
 
 void Worker::test_life(const std::string& life_name) {

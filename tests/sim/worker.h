@@ -33,9 +33,14 @@ class Worker {
   void go_on();
   bool is_running() const { return process_ != nullptr; }
   bool is_standing_still() const;
+  // Its service manager's: it ended by itself.
+  std::function<void()> on_gave_up;
   // The network takes its connections down.
   enum class Cut : uint8_t { kBothWays, kFromServer, kLate };
   void cut(Cut how);
+
+  // Tells the server that it closes a pool, one that no engine maps. False: there is none.
+  bool close_some_pool();
 
   const std::string& node() const { return node_; }
   ProcessKey process_key() const;

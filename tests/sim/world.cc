@@ -15,7 +15,7 @@ World::World(const RunOptions& options)
       random_(options.seed),
       weather_(random_),
       schedule_(judge_),
-      witness_(judge_, random_, locks_),
+      witness_(judge_, random_, weather_, locks_),
       server_(schedule_, random_, weather_, judge_, witness_, options.plant),
       hub_{schedule_, random_, weather_, judge_, locks_, witness_, server_, options.plant} {
   for (uint64_t i = 0; i < weather_.node_count; ++i)
@@ -24,6 +24,7 @@ World::World(const RunOptions& options)
     Host& host = hosts_[i % hosts_.size()];
     host.workers.push_back(i);
     workers_.push_back(std::make_unique<Worker>(hub_, i, host.node));
+    workers_.back()->on_gave_up = [this, i] { crash_worker(i); };
     for (uint64_t k = 0; k < weather_.engines_per_worker; ++k)
       engines_.push_back(std::make_unique<Engine>(
           hub_, *workers_[i], "e" + std::to_string(i) + "-" + std::to_string(k)));
@@ -31,6 +32,9 @@ World::World(const RunOptions& options)
   server_.link_answer = [this](const std::shared_ptr<Stream>& stream,
                                const v1::LinkResponse& message) {
     for (const auto& worker : workers_) worker->link_received(stream, message);
+  };
+  witness_.on_operator_fence = [this](SessionId id) {
+    for (const auto& engine : engines_) engine->operator_fenced(id);
   };
   server_.reattach_answer = [this](const std::shared_ptr<Stream>& stream,
                                    const v1::ReattachResponse& message) {
@@ -52,6 +56,7 @@ RunResult World::run() {
   result.failure = judge_.failure();
   result.digest = judge_.digest_value();
   result.commits = server_.disk().commits();
+  result.fenced_readers_saw_change = judge_.fenced_readers_saw_change();
   result.simulated_millis = static_cast<uint64_t>(schedule_.now());
   return result;
 }
@@ -105,17 +110,10 @@ void World::do_deed(Deed deed) {
       return workers_[some_worker]->cut(Worker::Cut::kLate);
     case Deed::kTimeJump:
       return let_some_time_pass(random_.between(500, 6000));
-    case Deed::kEvict:
-      return evict();
-    case Deed::kFence:
-      return fence();
-    case Deed::kQuota:
-      return server_.submit(
-          SetNamespaceQuota{"namespace-" + std::to_string(random_.below(kNamespaceCount)),
-                            random_.chance(500) ? 0 : kPageBytes * (4 + random_.below(20))},
-          [](const Result<Outcome>&) {});
+    case Deed::kClosePool:
+      return close_pool(some_worker);
     default:
-      return do_engine_deed(deed, *random_.pick(engines_));
+      if (!do_operators_deed(deed)) do_engine_deed(deed, *random_.pick(engines_));
   }
 }
 
@@ -177,6 +175,15 @@ void World::crash_worker(size_t index) {
   schedule_.after(random_.between(20, 4000), [this, index] { start_worker(index); });
 }
 
+// Its worker takes a pool that nobody maps out of use, for good: soon it is gone itself.
+void World::close_pool(size_t index) {
+  Worker& worker = *workers_[index];
+  if (!worker.close_some_pool()) return;
+  schedule_.after(random_.between(0, 4000), [this, index, key = worker.process_key()] {
+    if (workers_[index]->process_key() == key) crash_worker(index);
+  });
+}
+
 void World::reboot_host(Host& host) {
   judge_.trace([&] { return host.node + ": reboots"; });
   for (const size_t index : host.workers) {
@@ -213,43 +220,6 @@ void World::start_server_later(int64_t after) {
 void World::break_disk() {
   server_.disk().fail(random_.chance(500) ? MemoryDisk::Fault::kLost : MemoryDisk::Fault::kLanded);
   schedule_.after(random_.between(500, 5000), [this] { server_.disk().mend(); });
-}
-
-// ---- The operator
-// -------------------------------------------------------------------------------------------------
-
-void World::evict() {
-  if (!server_.is_running()) return;
-  std::vector<ReplicaId> ready;
-  for (const auto& [id, entry] : server_.directory().pools())
-    for (uint32_t slot = entry.head; slot != ReplicaTable::kNone;
-         slot = server_.directory().replicas().at(slot).pool_next) {
-      const Replica& replica = server_.directory().replicas().at(slot).replica;
-      if (replica.state == ReplicaState::kReady) ready.push_back(replica.id);
-    }
-  if (ready.empty()) return;
-  Evict command;
-  for (uint64_t i = 0; i < 1 + random_.below(3); ++i)
-    command.replicas.push_back(random_.pick(ready));
-  server_.submit(std::move(command), [](const Result<Outcome>&) {});
-}
-
-// Only what is really dead: an operator's word is proof.
-void World::fence() {
-  if (!server_.is_running()) return;
-  std::vector<SessionId> dead;
-  for (const auto& [id, session] : server_.directory().sessions()) {
-    if (session.ending) continue;
-    if (session.role == Role::kClient) {
-      if (witness_.is_dead(session)) dead.push_back(id);
-      continue;
-    }
-    for (size_t i = 0; i < workers_.size(); ++i)
-      if (session.name == "w" + std::to_string(i) && !workers_[i]->is_running()) dead.push_back(id);
-  }
-  if (dead.empty()) return;
-  server_.submit(FenceByOperator{random_.pick(dead), "", "simulated", false},
-                 [](const Result<Outcome>&) {});
 }
 
 // ---- Runs

@@ -25,6 +25,8 @@ struct RunResult {
   uint64_t digest = 0;  // of everything that happened
   uint64_t commits = 0;
   uint64_t simulated_millis = 0;
+  // Reads under an operator's fence that found other bytes: the only ones that may.
+  uint64_t fenced_readers_saw_change = 0;
 };
 
 RunResult run(const RunOptions& options);
@@ -52,11 +54,26 @@ class World {
   void stop_server(Deed how);
   void start_server_later(int64_t after);
   void break_disk();
-  void evict();
-  void fence();
+  void close_pool(size_t index);
   void let_some_time_pass(int64_t millis) { schedule_.run_until(schedule_.now() + millis); }
 
+  // operator.cc
+  bool do_operators_deed(Deed deed);  // false: it is not the operator's
+  void command(Command command);
+  void evict();
+  void evict_chunks();
+  void drain(bool back);
+  void pin(bool off);
+  void set_eviction();
+  void fence_the_dead();
+  void fence_the_living();
+  PoolId some_pool();
+  SessionId some_worker_session();
+  std::string some_namespace();
+  std::vector<Digest> some_digests(const std::string& name);
+
   // heal.cc
+  void unpin_everything();
   void heal();
   void wind_up();
   std::string leftovers() const;

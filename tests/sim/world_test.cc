@@ -37,5 +37,19 @@ TEST_CASE("most engines get something done in most worlds", "[sim]") {
   CHECK(commits > 30 * 40);
 }
 
+TEST_CASE("bytes change under readers that an operator fenced, are told of, and fail nothing",
+          "[sim]") {
+  uint64_t seen = 0;
+  uint64_t seed = 30'000;
+  for (; seen == 0 && seed < 33'000; ++seed) {
+    RunOptions options;
+    options.seed = seed;
+    const RunResult result = run(options);
+    REQUIRE(result.failure == "");
+    seen += result.fenced_readers_saw_change;
+  }
+  CHECK(seen > 0);
+}
+
 }  // namespace
 }  // namespace berth::sim
