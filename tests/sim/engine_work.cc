@@ -102,11 +102,12 @@ void Engine::repeat() {
 
 void Engine::reuse_number() {
   if (!is_joined() || is_standing_still() || operations_.empty()) return;
-  const auto& [number, operation] = *operations_.rbegin();
+  const OperationNumber number = operations_.rbegin()->first;
+  const Operation& operation = operations_.rbegin()->second;
   if (operation.kind != Operation::Kind::kLoad || operation.answer.empty()) return;
   v1::LoadRequest request = operation.load;
   request.mutable_digests()->append(random_chunk(operation.expected.front().name_space).digest());
-  *request.mutable_caller() = caller();
+  *request.mutable_caller() = caller();  // may forget the operation
   if (number <= low_water_) return;
   worker_.call([request](worker::Agent& agent, worker::CallId call,
                          Time now) { agent.load(call, request, now); },

@@ -2,6 +2,9 @@
 // whom it can reach. All of it belongs to the World and outlives them.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "tests/sim/life_locks.h"
 #include "tests/sim/planted.h"
 #include "tests/sim/server.h"
@@ -18,6 +21,8 @@ struct Hub {
   Witness& witness;
   Server& server;
   Plant plant = Plant::kNone;
+  // All that were made: their callbacks hold them, so the world takes them apart in its end.
+  std::vector<std::weak_ptr<Stream>> streams = {};
 };
 
 }  // namespace berth::sim

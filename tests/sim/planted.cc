@@ -286,7 +286,7 @@ void Server::plant_after(const Queued& queued, const Result<Outcome>& outcome) {
       reserve && plant_ == Plant::kReadyBeforeWritten) {
     const auto& granted = std::get<Reserved>(*outcome);
     if (granted.first.valid()) {
-      Commit commit{reserve->id, {granted.first}, {0}};
+      Commit commit{reserve->id, {granted.first}, {0}, {}, false};
       commit.id.operation = ++planted_number_;
       plant_command(commit);
     }

@@ -82,6 +82,14 @@ class Stream : public std::enable_shared_from_this<Stream> {
     });
   }
 
+  // Nothing more is delivered or told; lets go of whoever is held by what was to be.
+  void forget() {
+    for (End& one : ends_) {
+      one.coming.clear();
+      one.what = nullptr;
+    }
+  }
+
   // What is sent to this side is lost from now on, and nobody is told.
   void lose(Side to) {
     end(to).coming.clear();

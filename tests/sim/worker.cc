@@ -283,6 +283,7 @@ void Worker::open_session(const worker::CallOpenSession& call) {
 std::shared_ptr<Stream> Worker::make_stream(worker::ConnectionId connection) {
   auto stream = std::make_shared<Stream>(hub_.schedule, hub_.random, hub_.weather.latency_max);
   process_->connections[stream] = connection;
+  hub_.streams.push_back(stream);
   stream->on_end(Side::kWorker, [this, number = process_->number, connection](const Error& why) {
     if (!lives(number)) return;
     input([connection, why](worker::Agent& agent, Time now) {

@@ -42,6 +42,11 @@ World::World(const RunOptions& options)
   };
 }
 
+World::~World() {
+  for (const std::weak_ptr<Stream>& made : hub_.streams)
+    if (const std::shared_ptr<Stream> stream = made.lock()) stream->forget();
+}
+
 RunResult World::run() {
   server_.start();
   for (size_t i = 0; i < workers_.size(); ++i) start_worker(i);

@@ -36,6 +36,7 @@ RunResult run_twice(const RunOptions& options);
 class World {
  public:
   explicit World(const RunOptions& options);
+  ~World();
   RunResult run();
 
  private:

@@ -313,7 +313,8 @@ TEST_CASE("a byte changed in the middle of the log is refused, naming the file a
 
 TEST_CASE("a table file that is gone is refused, naming it and what to do", "[store][rocksdb]") {
   TemporaryDirectory directory;
-  fill(directory.path(), 3000, 64 << 10);
+  fill(directory.path(), 12'000,
+       64 << 10);  // more than all write buffers hold, so tables were made
   const std::string table = newest_file(directory.path(), ".sst");
   fs::remove(table);
   const Error error = refusal_of(directory.path());
