@@ -53,6 +53,32 @@ TEST_CASE_METHOD(Reattach, "what the ledger lacks is dropped at the end marker a
   CHECK(codes_text(must<Reserved>(repeat).codes) == "skipped_dropped");
 }
 
+TEST_CASE_METHOD(
+    Reattach,
+    "pages that were given anew before a power cut are adopted before the old are dropped",
+    "[directory][reattach]") {
+  // The owner reclaimed the old one and sealed another in its place; the cut took all word of it.
+  const std::vector<ReplicaId> old = store(worker, client, ns, {1});
+  const uint64_t offset = offset_of(old[0]);
+  BeginReattach begin;
+  begin.session = worker.session;
+  begin.boot_id = {3, 3};
+  worker.incarnation = must<ReattachBegun>(begin).incarnation;
+  const ReplicaId anew(old[0].value() + 50);
+  const ReconcileChunk chunk{worker.caller(),
+                             false,
+                             pool,
+                             directory.namespaces().begin()->second.fingerprint,
+                             {row(anew, 2, offset, LedgerState::kSealed)},
+                             {}};
+  CHECK(must<ChunkReconciled>(chunk).verdicts.front() == LedgerVerdict::kAdopted);
+  restart();  // what is on the disk now must be a directory that can be
+  const auto verdicts = reattach(worker, pool, {row(anew, 2, offset, LedgerState::kSealed)});
+  CHECK(verdicts.front() == LedgerVerdict::kKeep);
+  CHECK(directory.find<Replica>(old[0]) == nullptr);
+  CHECK(directory.find<Replica>(anew)->state == ReplicaState::kReady);
+}
+
 TEST_CASE_METHOD(Reattach, "a Link does not open before the re-attach is finished",
                  "[directory][reattach]") {
   BeginReattach begin;
