@@ -60,10 +60,13 @@ Result<Outcome> handle(const Context& c, const MakeRoom& command) {
   const Job* job = c.draft.find<Job>(command.job);
   if (!job) return answer;
   if (victims.empty()) {
+    const PoolUsage usage = c.draft.pool_usage(job->pool);
+    const int64_t held = usage.allocated_bytes() - usage.retiring_bytes;
+    const bool is_reached = held <= static_cast<int64_t>(job->target_bytes);
     c.draft.emit({.kind = EventKind::kJobDone,
                   .pool = job->pool,
                   .count = job->done,
-                  .reason = "nothing more may be evicted"});
+                  .reason = is_reached ? "" : "nothing more may be evicted"});
     c.draft.forget<Job>(command.job);
   } else {
     Job counted = *job;

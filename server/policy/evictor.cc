@@ -328,10 +328,13 @@ std::optional<MakeRoom> Evictor::for_trim(const Directory& directory, Time now) 
     const JobId id = *trims_.begin();
     const Job* job = directory.find<Job>(id);
     const PoolEntry* entry = job ? directory.find_pool(job->pool) : nullptr;
-    if (!entry || held_bytes(entry->usage) <= job->target_bytes) {
+    if (!entry) {
       trims_.erase(id);  // the job's own slice ends it
       continue;
     }
+    // Ended here, before stores lift the pool above its target again.
+    if (held_bytes(entry->usage) <= job->target_bytes)
+      return MakeRoom{job->pool, {}, Why::kPoolTrimmed, id};
     std::vector<ReplicaId> victims = pick(directory, job->pool, NamespaceId(),
                                           held_bytes(entry->usage) - job->target_bytes, now);
     if (victims.empty() && !went_round(directory, job->pool, NamespaceId())) return std::nullopt;
@@ -369,6 +372,7 @@ std::optional<MakeRoom> Evictor::for_pool(const Directory& directory, Time now) 
     const std::optional<uint64_t> goal =
         is_served ? goal_of(directory, *entry) : std::optional<uint64_t>();
     if (!goal) {
+      if (!is_served) making_room_.erase(id);  // who comes back is judged anew
       pools_due_.erase(it);
       continue;
     }

@@ -282,6 +282,18 @@ TEST_CASE("a pool that is trimmed goes down to the target, and the job ends", "[
   CHECK_FALSE(world.driver.has_work());
 }
 
+TEST_CASE("a trim that came down to its target is over, also when stores follow at once",
+          "[policy][evictor]") {
+  Full world(100);
+  world.store_range(0, 50);
+  world.must<JobStarted>(TrimPool{world.pool, 20 * World::kPage});
+  world.make_room();
+  world.store_range(100, 110);
+  world.make_room();
+  CHECK(world.ready() == 30);
+  CHECK(world.directory.jobs().empty());
+}
+
 TEST_CASE("a trim that finds nothing more to evict ends", "[policy][evictor]") {
   Full world(100);
   world.store_range(0, 10);
@@ -310,6 +322,23 @@ TEST_CASE("without its owner a pool is not emptied", "[policy][evictor]") {
   world.must<Done>(LinkDown{world.worker.session, world.worker.incarnation});
   CHECK(world.make_room() == 0);
   CHECK(world.ready() == 95);
+}
+
+TEST_CASE("a pool that fell below its high watermark while its owner was away is left alone",
+          "[policy][evictor]") {
+  Full world(100, {.slice_replicas = 1});
+  const std::vector<ReplicaId> stored = world.store_range(0, 95);
+  const std::optional<MakeRoom> begun = world.driver.next(world.directory, world.now);
+  REQUIRE(begun);
+  world.driver.answered(world.directory, *begun, world.must<PerItem>(*begun), world.now);
+  world.acknowledge();
+  world.now = world.now + world.config.heartbeat_deadline;
+  world.must<Ticked>(Tick{});
+  CHECK(world.make_room() == 0);
+  world.must<PerItem>(Evict{{stored.begin() + 20, stored.begin() + 30}});
+  world.must<Done>(Heartbeat{world.worker.caller(), {}, {}});
+  CHECK(world.make_room() == 0);
+  CHECK(world.ready() == 84);
 }
 
 TEST_CASE("a pool whose owner was silent makes room as soon as it is heard again",
