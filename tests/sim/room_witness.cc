@@ -83,7 +83,7 @@ void RoomWitness::after_install(const Directory& directory, std::span<const Comm
                                 const Decision& decision) {
   for (size_t i = 0; i < commands.size(); ++i)
     if (decision.outcomes[i]) take_promises(directory, commands[i], *decision.outcomes[i]);
-  check_hard_pins(directory, decision);
+  check_hard_pins(directory);
   look_at(directory);
   const bool changes_hits = any_is<Drain>(commands) || any_is<Undrain>(commands) ||
                             any_is<ClosePool>(commands) || any_is<EvictNamespace>(commands);
@@ -303,6 +303,9 @@ void RoomWitness::check_pin_edge(const Directory& directory, std::span<const Com
     judge_.expect(state_after() == ReplicaState::kReady, [&] {
       return "replica " + to_text(id) + " was pinned although it is not READY";
     });
+    const auto before = pins_.find(id);
+    const bool was_hard = before != pins_.end() && before->second.kind == PinKind::kHard;
+    if (after->kind == PinKind::kHard && !was_hard) newly_hard_.insert(id);
     pins_[id] = *after;
     pins_told_[id] = *after;
     return;
@@ -318,12 +321,10 @@ void RoomWitness::check_pin_edge(const Directory& directory, std::span<const Com
 }
 
 // What hard pins keep stays under the low watermark, or a policy could not make room.
-void RoomWitness::check_hard_pins(const Directory& directory, const Decision& decision) {
+void RoomWitness::check_hard_pins(const Directory& directory) {
   std::set<PoolId> pinned_in;
-  for (const Mutation& mutation : decision.mutations)
-    if (const auto* pin = std::get_if<Pin>(&mutation.value); pin && pin->kind == PinKind::kHard)
-      if (const Replica* replica = directory.find<Replica>(pin->replica))
-        pinned_in.insert(replica->pool);
+  for (const ReplicaId id : std::exchange(newly_hard_, {}))
+    if (const Replica* replica = directory.find<Replica>(id)) pinned_in.insert(replica->pool);
   for (const PoolId id : pinned_in) {
     const Pool& pool = *directory.find<Pool>(id);
     uint64_t bytes = 0;

@@ -64,7 +64,7 @@ class RoomWitness {
                     const Decision& decision);
   void check_pin_edge(const Directory& directory, std::span<const Command> commands,
                       const Decision& decision, ReplicaId id, const Pin* after, Time now);
-  void check_hard_pins(const Directory& directory, const Decision& decision);
+  void check_hard_pins(const Directory& directory);
   void check_acquired(const Directory& directory, std::span<const Command> commands,
                       const Decision& decision);
   void take_promises(const Directory& directory, const Command& command, const Outcome& outcome);
@@ -79,6 +79,7 @@ class RoomWitness {
   const Weather& weather_;
 
   std::map<ReplicaId, Pin> pins_;
+  std::set<ReplicaId> newly_hard_;      // in this commit
   std::map<ReplicaId, Pin> pins_told_;  // of them, those that were answered
   std::map<LeaseId, std::vector<ReplicaId>> leases_;
   std::map<ReplicaId, int64_t> leased_;

@@ -368,12 +368,13 @@ void Worker::judge_note(const worker::Note& note) {
   });
   if (hub_.witness.has_power_been_cut()) return;
   // Which engine a private pool belongs to is decided on both sides, by who joined first; an answer
-  // that was lost in between makes two first ones. Then the agent refuses what the server grants,
-  // for this reason and no other.
-  const bool is_split_claim =
-      note.event == "grant_refused" && hub_.weather.private_pool &&
-      note.fields.back().second == name_of(pool::AllocateCode::kUnknownPool);
-  if (is_split_claim) return;
+  // that was lost in between makes two first ones. And of a pool that was refused for want of room
+  // the repeated call may be answered after the refusal: the agent asks again, and until then does
+  // not know the pool. Then it refuses what the server grants, for this reason and no other.
+  const bool may_not_know = hub_.weather.private_pool || hub_.weather.tight_host;
+  if (note.event == "grant_refused" && may_not_know &&
+      note.fields.back().second == name_of(pool::AllocateCode::kUnknownPool))
+    return;
   const bool is_bad = note.event == "grant_refused" || note.event == "location_mismatch" ||
                       note.event == "verdict_refused" || note.event == "lease_refused";
   if (!is_bad) return;
