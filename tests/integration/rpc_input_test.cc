@@ -22,6 +22,8 @@ struct Rig {
   }
 
   std::string state() {
+    // Events follow their answers; with the answer of a further command those before it are told.
+    cluster.server.admin().evict({1});
     return cluster.server.admin().usage().ShortDebugString() +
            std::to_string(cluster.server.admin().status().event_sequence());
   }
