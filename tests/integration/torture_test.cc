@@ -434,7 +434,8 @@ void torture(uint64_t seed, Duration length) {
 
 }  // namespace
 
-TEST_CASE("half a minute of torture leaves no wrong byte and nothing behind", "[integration]") {
+TEST_CASE("half a minute of torture leaves no wrong byte and nothing behind",
+          "[integration][.torture]") {
   torture(number_from("BERTH_TORTURE_SEED", 1), seconds(30));
 }
 
