@@ -26,4 +26,9 @@ std::string format_size(uint64_t bytes);
 std::string exact_size(uint64_t bytes);
 std::string format_duration(Duration duration);
 
+// So many thousandths of `bytes`, rounded down; exact for any size.
+constexpr uint64_t share_of(uint64_t bytes, uint32_t permille) {
+  return bytes / 1000 * permille + bytes % 1000 * permille / 1000;
+}
+
 }  // namespace berth

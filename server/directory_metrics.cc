@@ -20,8 +20,6 @@ constexpr std::array<std::pair<v1::PoolState, std::string_view>, 6> kPoolStates{
      {v1::POOL_STATE_SILENT, "silent"},
      {v1::POOL_STATE_CLOSING, "closing"},
      {v1::POOL_STATE_GONE, "gone"}}};
-constexpr std::array kEvictionKinds{policy::EvictionKind::kAdaptive, policy::EvictionKind::kLru,
-                                    policy::EvictionKind::kS3Fifo, policy::EvictionKind::kLfuDa};
 constexpr std::array<std::pair<v1::SessionState, std::string_view>, 5> kSessionStates{
     {{v1::SESSION_STATE_ATTACHED, "attached"},
      {v1::SESSION_STATE_REATTACHING, "reattaching"},
@@ -97,8 +95,7 @@ DirectorySums sums_of(const Directory& directory, const DirectoryConfig& config)
   sums.jobs = directory.jobs().size();
   sums.pins = directory.pins().size();
   sums.soft_pins = directory.pin_deadlines().size();
-  const auto* set = directory.find<EvictionSetting>({});
-  sums.eviction = set ? *set : config.eviction;
+  sums.eviction = eviction_in_force(directory, config);
   sums.epoch = directory.meta().epoch;
   return sums;
 }
@@ -184,7 +181,7 @@ void report_eviction(MetricSamples& out, const DirectorySums& sums, const Sequen
             {{"kind", name_of(PinKind::kSoft)}}, number(sums.soft_pins));
   out.gauge({"berth_pins", "Replicas that a pin keeps from being evicted, by kind."},
             {{"kind", name_of(PinKind::kHard)}}, number(sums.pins - sums.soft_pins));
-  for (const policy::EvictionKind kind : kEvictionKinds)
+  for (const policy::EvictionKind kind : policy::kEvictionKinds)
     out.gauge({"berth_eviction_policy", "1 for the policy in force, 0 for the others."},
               {{"policy", policy::name_of(kind)}}, kind == sums.eviction.kind ? 1 : 0);
   const auto watermark = [&](std::string_view which, uint32_t permille) {
@@ -212,8 +209,7 @@ void report_eviction(MetricSamples& out, const DirectorySums& sums, const Sequen
             number(stats.eviction_memory_bytes));
 }
 
-void report_sequencer(MetricSamples& out, const Sequencer& sequencer) {
-  const SequencerStats stats = sequencer.stats();
+void report_sequencer(MetricSamples& out, const Sequencer& sequencer, const SequencerStats& stats) {
   const auto counter = [&](const char* name, const char* help, double value) {
     out.counter({name, help}, {}, value);
   };
@@ -246,8 +242,9 @@ void add_directory_metrics(MetricsRegistry& registry, const Sequencer& sequencer
       return sums_of(*view, sequencer.config().directory);
     }();
     report_directory(out, sums);
-    report_eviction(out, sums, sequencer.stats());
-    report_sequencer(out, sequencer);
+    const SequencerStats stats = sequencer.stats();
+    report_eviction(out, sums, stats);
+    report_sequencer(out, sequencer, stats);
     out.gauge({"berth_retired_history_bytes", "Memory of the copies that left lately."}, {},
               number(sequencer.retired().memory_bytes()));
     const auto now = health.get().health;

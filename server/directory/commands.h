@@ -269,7 +269,7 @@ struct PerItem {
 // ---- Eviction
 // ---------------------------------------------------------------------------------------------
 enum class EvictCode : uint8_t { kNothing = 0, kRetired = 1, kPinned = 2 };
-// PerItem of EvictCode, for these three. Leases keep what they protect until they end.
+// PerItem of EvictCode, for these two. Leases keep what they protect until they end.
 struct Evict {
   std::vector<ReplicaId> replicas;
 };
@@ -277,7 +277,8 @@ struct EvictChunks {  // every copy of every shard and part
   std::string namespace_name;
   std::vector<Digest> digests;
 };
-// The sequencer's own: what a policy chose. Only what nobody reads and no pin keeps.
+// The sequencer's own: what a policy chose. Only what nobody reads and no pin keeps. PerItem: 1 it
+// retires.
 struct MakeRoom {
   PoolId pool;
   std::vector<ReplicaId> replicas;

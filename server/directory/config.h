@@ -44,4 +44,11 @@ struct DirectoryConfig {
   uint64_t namespace_quota_bytes = 0;  // of a namespace that was just opened; 0: none
 };
 
+// What is in force over `world`, a directory or a draft.
+template <class World>
+const EvictionSetting& eviction_in_force(const World& world, const DirectoryConfig& config) {
+  const EvictionSetting* set = world.template find<EvictionSetting>({});
+  return set ? *set : config.eviction;
+}
+
 }  // namespace berth

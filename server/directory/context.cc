@@ -46,6 +46,17 @@ Result<const Session*> require_client(const Context& c, const Caller& caller, Se
   return session;
 }
 
+// ---- Bounds
+// ---------------------------------------------------------------------------------------------------
+
+Result<> check_count(const Context& c, const char* field, size_t count) {
+  if (count > c.config.batch_items_max)
+    return refuse(Reason::kInvalidArgument, std::string(field) + " holds " + std::to_string(count) +
+                                                " items; limits.batch_items_max is " +
+                                                std::to_string(c.config.batch_items_max));
+  return {};
+}
+
 // ---- Numbered operations
 // ---------------------------------------------------------------------------------------
 
@@ -138,7 +149,7 @@ Why leaves_at_once(const Context& c, const Replica& replica) {
 
 bool is_pinned(const Context& c, ReplicaId replica) {
   const Pin* pin = c.draft.find<Pin>(replica);
-  return pin && (pin->kind == PinKind::kHard || pin->expires > c.now);
+  return pin && pin->holds_at(c.now);
 }
 
 void ask_reclaim(const Context& c, const std::vector<ReplicaId>& replicas) {

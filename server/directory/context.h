@@ -30,6 +30,11 @@ Result<const Session*> require_present_worker(const Context& c, const Caller& ca
 // session_fenced.
 Result<const Session*> require_client(const Context& c, const Caller& caller, SessionId client);
 
+// ---- Bounds
+// ---------------------------------------------------------------------------------------------------
+// Errors: invalid_argument naming the field.
+Result<> check_count(const Context& c, const char* field, size_t count);
+
 // ---- Numbered operations
 // ------------------------------------------------------------------------------------- The stored
 // answer of this number, or nullptr when it is new and may be done now. Errors: operation_mismatch
@@ -76,8 +81,11 @@ void end_lease(const Context& c, const Lease& lease, std::string reason);
 
 // ---- Sessions and pools
 // ------------------------------------------------------------------------------------------
-void start_job(const Context& c, JobKind kind, PoolId pool, SessionId session);
 JobId start_job(const Context& c, Job job);
+// A job of this kind that is under way, or nullptr. No pool or namespace: of any.
+const Job* find_job(const Context& c, JobKind kind, PoolId pool, NamespaceId ns);
+// `reason`: why it ended before its work was done.
+void finish_job(const Context& c, const Job& job, std::string reason = "");
 // A client session gives back what it held, in slices; it may do nothing more from now on.
 void end_client(const Context& c, const Session& client, EventKind why, std::string reason);
 enum class Proof : uint8_t {

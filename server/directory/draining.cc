@@ -39,7 +39,7 @@ Result<Outcome> handle(const Context& c, const Drain& command) {
   for (const PoolId id : *pools) {
     if (c.draft.find<Pool>(id)->state == PoolState::kOpen) {
       change_state(c, id, PoolState::kDraining, EventKind::kPoolDraining);
-      start_job(c, JobKind::kDrainPool, id, SessionId());
+      start_job(c, {.kind = JobKind::kDrainPool, .pool = id});
     }
     answer.replicas_left += static_cast<uint64_t>(c.draft.pool_usage(id).replicas());
   }
@@ -53,10 +53,8 @@ Result<Outcome> handle(const Context& c, const Undrain& command) {
   for (const PoolId id : *pools) {
     if (c.draft.find<Pool>(id)->state == PoolState::kDraining)
       change_state(c, id, PoolState::kOpen, EventKind::kPoolUndrained);
-    for (const auto& [job_id, installed] : c.draft.base().jobs())
-      if (const Job* job = c.draft.find<Job>(job_id);
-          job && job->kind == JobKind::kDrainPool && job->pool == id)
-        c.draft.forget<Job>(job_id);
+    while (const Job* job = find_job(c, JobKind::kDrainPool, id, NamespaceId()))
+      c.draft.forget<Job>(job->id);
     answer.replicas_left += static_cast<uint64_t>(c.draft.pool_usage(id).replicas());
   }
   return answer;

@@ -1,7 +1,6 @@
 // Handlers of eviction: what an operator names, what a policy chose, and how policies are set. All
 // of it retires; nothing here frees.
 #include "common/text.h"
-#include "common/units.h"
 #include "server/directory/chunks.h"
 #include "server/directory/context.h"
 
@@ -18,11 +17,8 @@ EvictCode evict_one(const Context& c, const Replica& replica) {
 }  // namespace
 
 Result<Outcome> handle(const Context& c, const Evict& command) {
-  if (command.replicas.size() > c.config.batch_items_max)
-    return refuse(Reason::kInvalidArgument, "replicas holds " +
-                                                std::to_string(command.replicas.size()) +
-                                                " items; limits.batch_items_max is " +
-                                                std::to_string(c.config.batch_items_max));
+  if (Result<> count = check_count(c, "replicas", command.replicas.size()); !count)
+    return tl::unexpected(count.error());
   PerItem answer;
   for (const ReplicaId id : command.replicas) {
     const Replica* replica = c.draft.find<Replica>(id);
@@ -60,14 +56,8 @@ Result<Outcome> handle(const Context& c, const MakeRoom& command) {
   const Job* job = c.draft.find<Job>(command.job);
   if (!job) return answer;
   if (victims.empty()) {
-    const PoolUsage usage = c.draft.pool_usage(job->pool);
-    const int64_t held = usage.allocated_bytes() - usage.retiring_bytes;
-    const bool is_reached = held <= static_cast<int64_t>(job->target_bytes);
-    c.draft.emit({.kind = EventKind::kJobDone,
-                  .pool = job->pool,
-                  .count = job->done,
-                  .reason = is_reached ? "" : "nothing more may be evicted"});
-    c.draft.forget<Job>(command.job);
+    const bool is_reached = c.draft.pool_usage(job->pool).held_bytes() <= job->target_bytes;
+    finish_job(c, *job, is_reached ? "" : "nothing more may be evicted");
   } else {
     Job counted = *job;
     counted.done += victims.size();
@@ -89,15 +79,13 @@ Result<Outcome> handle(const Context& c, const EvictNamespace& command) {
                 .namespace_id = id});
   c.draft.put(std::move(evicted));
   // One that is under way starts over: it has a new bound.
-  for (const auto& [job_id, installed] : c.draft.base().jobs()) {
-    const Job* job = c.draft.find<Job>(job_id);
-    if (!job || job->kind != JobKind::kEvictNamespace || job->namespace_id != id) continue;
+  if (const Job* job = find_job(c, JobKind::kEvictNamespace, PoolId(), id)) {
     Job again = *job;
     again.pool = PoolId();
     again.cursor = 0;
     c.draft.put(again);
     c.draft.require_sync();
-    return JobStarted{job_id};
+    return JobStarted{again.id};
   }
   return JobStarted{start_job(c, Job{.kind = JobKind::kEvictNamespace, .namespace_id = id})};
 }
@@ -106,13 +94,11 @@ Result<Outcome> handle(const Context& c, const TrimPool& command) {
   const Pool* pool = c.draft.find<Pool>(command.pool);
   if (!pool || pool->state == PoolState::kGone)
     return refuse(Reason::kInvalidArgument, "no pool " + to_text(command.pool) + " in use");
-  for (const auto& [id, installed] : c.draft.base().jobs()) {
-    const Job* job = c.draft.find<Job>(id);
-    if (!job || job->kind != JobKind::kTrimPool || job->pool != command.pool) continue;
+  if (const Job* job = find_job(c, JobKind::kTrimPool, command.pool, NamespaceId())) {
     Job retargeted = *job;
     retargeted.target_bytes = command.target_bytes;
     c.draft.put(retargeted);
-    return JobStarted{id};
+    return JobStarted{retargeted.id};
   }
   return JobStarted{start_job(
       c,
@@ -126,12 +112,11 @@ Result<Outcome> handle(const Context& c, const SetEviction& command) {
     c.draft.emit({.kind = EventKind::kEvictionSet, .reason = "reset to the configuration"});
     return Done{};
   }
-  const EvictionSetting* in_force = c.draft.find<EvictionSetting>({});
-  EvictionSetting s = in_force ? *in_force : c.config.eviction;
+  EvictionSetting s = eviction_in_force(c.draft, c.config);
   if (!command.keep_kind) s.kind = command.setting.kind;
   if (command.setting.high_permille != 0) s.high_permille = command.setting.high_permille;
   if (command.setting.low_permille != 0) s.low_permille = command.setting.low_permille;
-  if (s.low_permille == 0 || s.low_permille >= s.high_permille || s.high_permille > 1000)
+  if (!s.is_valid())
     return refuse(Reason::kInvalidArgument,
                   "low watermark " + std::to_string(s.low_permille) + " per mille, high " +
                       std::to_string(s.high_permille) +

@@ -12,7 +12,6 @@ namespace {
 
 struct Case {
   const Directory& directory;
-  const Namespace& ns;
   const Pool& pool;
   const ReplicaSlot& slot;
   const Reader& reader;
@@ -145,12 +144,6 @@ std::string advice_on(const Case& c, MissReason obstacle) {
   }
 }
 
-MissReason obstacle_of(const Case& c) {
-  const Presence* presence = c.directory.find<Presence>(c.pool.owner);
-  const bool attached = presence && presence->attachment == Attachment::kAttached;
-  return obstacle(c.replica(), c.ns, c.pool, attached, attached && presence->silent, c.reader);
-}
-
 }  // namespace
 
 Explanation explain(const Directory& directory, const Namespace& ns, const Digest& digest,
@@ -161,18 +154,16 @@ Explanation explain(const Directory& directory, const Namespace& ns, const Diges
   explanation.miss = answer.miss;
   const ReplicaTable& table = directory.replicas();
   for (uint32_t shard = 0; shard < ns.spec.shards; ++shard)
-    for (uint32_t part = 0; part < ns.spec.parts; ++part) {
-      const ObjectKey key{digest, static_cast<uint32_t>(ns.id.value()),
-                          static_cast<uint16_t>(shard), static_cast<uint16_t>(part)};
-      for (uint32_t at = table.first_slot_of(key); at != ReplicaTable::kNone;
-           at = table.at(at).next_same_key) {
+    for (uint32_t part = 0; part < ns.spec.parts; ++part)
+      for (uint32_t at = table.first_slot_of(key_of(ns, digest, shard, part));
+           at != ReplicaTable::kNone; at = table.at(at).next_same_key) {
         if (explanation.copies.size() >= kExplainedCopiesMax) return explanation;
-        const Pool& pool = *directory.find<Pool>(table.at(at).replica.pool);
-        const Case c{directory, ns, pool, table.at(at), reader};
-        const MissReason obstacle = obstacle_of(c);
-        explanation.copies.push_back({at, obstacle, advice_on(c, obstacle)});
+        const ReplicaSlot& slot = table.at(at);
+        const Pool& pool = *directory.find<Pool>(slot.replica.pool);
+        const Presence* owner = directory.find<Presence>(pool.owner);
+        const MissReason why = obstacle(slot.replica, ns, pool, owner, reader);
+        explanation.copies.push_back({at, why, advice_on({directory, pool, slot, reader}, why)});
       }
-    }
   return explanation;
 }
 

@@ -7,29 +7,13 @@
 
 namespace berth {
 
-void start_job(const Context& c, JobKind kind, PoolId pool, SessionId session) {
-  start_job(c, Job{.kind = kind, .pool = pool, .session = session});
-}
-
-JobId start_job(const Context& c, Job job) {
-  job.id = c.draft.take_id<JobId>();
-  c.draft.require_sync();
-  c.draft.emit({.kind = EventKind::kJobStarted,
-                .session = job.session,
-                .pool = job.pool,
-                .namespace_id = job.namespace_id});
-  const JobId id = job.id;
-  c.draft.put(std::move(job));
-  return id;
-}
-
 void end_client(const Context& c, const Session& client, EventKind why, std::string reason) {
   Session ending = client;
   ending.ending = true;
   c.draft.emit({.kind = why, .session = client.id, .reason = std::move(reason)});
   if (client.worker.valid())
     c.draft.ask({.worker = client.worker, .kind = Ask::Kind::kClientFenced, .client = client.id});
-  start_job(c, JobKind::kEndSession, PoolId(), client.id);
+  start_job(c, {.kind = JobKind::kEndSession, .session = client.id});
   c.draft.put(std::move(ending));
 }
 
@@ -51,7 +35,7 @@ void fence_worker(const Context& c, const Session& worker, Proof proof, std::str
     gone.importers = importers;
     c.draft.put(std::move(gone));
     c.draft.emit({.kind = EventKind::kPoolGone, .session = dead.id, .pool = id, .reason = reason});
-    start_job(c, JobKind::kDropPool, id, SessionId());
+    start_job(c, {.kind = JobKind::kDropPool, .pool = id});
   }
   c.draft.ask({.worker = dead.id, .kind = Ask::Kind::kWorkerFenced});
   c.draft.forget<Presence>(dead.id);

@@ -4,6 +4,40 @@
 #include "server/directory/context.h"
 
 namespace berth {
+
+JobId start_job(const Context& c, Job job) {
+  job.id = c.draft.take_id<JobId>();
+  c.draft.require_sync();
+  c.draft.emit({.kind = EventKind::kJobStarted,
+                .session = job.session,
+                .pool = job.pool,
+                .namespace_id = job.namespace_id});
+  const JobId id = job.id;
+  c.draft.put(std::move(job));
+  return id;
+}
+
+const Job* find_job(const Context& c, JobKind kind, PoolId pool, NamespaceId ns) {
+  for (const auto& [id, installed] : c.draft.base().jobs()) {
+    const Job* job = c.draft.find<Job>(id);
+    if (job && job->kind == kind && (!pool.valid() || job->pool == pool) &&
+        (!ns.valid() || job->namespace_id == ns))
+      return job;
+  }
+  return nullptr;
+}
+
+void finish_job(const Context& c, const Job& job, std::string reason) {
+  const JobId id = job.id;
+  c.draft.emit({.kind = EventKind::kJobDone,
+                .session = job.session,
+                .pool = job.pool,
+                .count = job.done,
+                .namespace_id = job.namespace_id,
+                .reason = std::move(reason)});
+  c.draft.forget<Job>(id);
+}
+
 namespace {
 
 struct Slice {
@@ -13,12 +47,7 @@ struct Slice {
 };
 
 bool finish(const Context& c, const Job& job) {
-  c.draft.emit({.kind = EventKind::kJobDone,
-                .session = job.session,
-                .pool = job.pool,
-                .count = job.done,
-                .namespace_id = job.namespace_id});
-  c.draft.forget<Job>(job.id);
+  finish_job(c, job);
   return false;
 }
 
@@ -56,15 +85,11 @@ bool drop_pool(const Context& c, const Job& job) {
   return false;
 }
 
-// Looking costs less than changing, so a slice looks at more than it may retire.
-struct Looks {
-  uint32_t left;
-};
-
 // Collects what `wanted` says of a pool's list from the cursor on. Answers where the next slice
-// goes on; none: the list was walked to its end.
+// goes on; none: the list was walked to its end. Looking costs less than changing, so a slice has
+// more looks than it may retire.
 template <class Wanted>
-ReplicaId collect(const Context& c, const PoolEntry& entry, ReplicaId cursor, Looks& looks,
+ReplicaId collect(const Context& c, const PoolEntry& entry, ReplicaId cursor, uint32_t& looks,
                   Wanted wanted, std::vector<ReplicaId>& found) {
   const ReplicaTable& table = c.draft.base().replicas();
   uint32_t slot = entry.head;
@@ -72,7 +97,7 @@ ReplicaId collect(const Context& c, const PoolEntry& entry, ReplicaId cursor, Lo
     if (const uint32_t at = table.slot_of(cursor); at != ReplicaTable::kNone) slot = at;
   for (; slot != ReplicaTable::kNone; slot = table.at(slot).pool_next) {
     const ReplicaId id = table.at(slot).replica.id;
-    if (found.size() == c.config.slice_records || looks.left-- == 0) return id;
+    if (found.size() == c.config.slice_records || looks-- == 0) return id;
     const Replica* replica = c.draft.find<Replica>(id);
     if (replica && can_retire(*replica) && wanted(*replica)) found.push_back(id);
   }
@@ -82,7 +107,7 @@ ReplicaId collect(const Context& c, const PoolEntry& entry, ReplicaId cursor, Lo
 // Retires a slice of a pool's replicas. True: there is more to do now.
 bool empty_pool(const Context& c, const Job& job, const PoolEntry& entry, Why why) {
   std::vector<ReplicaId> found;
-  Looks looks{c.config.slice_records * 4};
+  uint32_t looks = c.config.slice_records * 4;
   const ReplicaId next = collect(
       c, entry, ReplicaId(job.cursor), looks, [](const Replica&) { return true; }, found);
   retire_all(c, found, why);
@@ -121,7 +146,7 @@ bool evict_namespace(const Context& c, const Job& job) {
     return replica.key.namespace_id() == ns->id && replica.id < ns->evicted_below;
   };
   std::vector<ReplicaId> found;
-  Looks looks{c.config.slice_records * 16};
+  uint32_t looks = c.config.slice_records * 16;
   Job next = job;
   const auto& pools = c.draft.base().pools();
   auto it = pools.lower_bound(job.pool);
@@ -148,11 +173,9 @@ bool evict_namespace(const Context& c, const Job& job) {
 // The policy's slices do the work (MakeRoom); here it only ends.
 bool trim_pool(const Context& c, const Job& job) {
   const Pool* pool = c.draft.find<Pool>(job.pool);
-  if (pool && pool->state != PoolState::kGone) {
-    const PoolUsage usage = c.draft.pool_usage(job.pool);
-    if (usage.allocated_bytes() - usage.retiring_bytes > static_cast<int64_t>(job.target_bytes))
-      return false;
-  }
+  if (pool && pool->state != PoolState::kGone &&
+      c.draft.pool_usage(job.pool).held_bytes() > job.target_bytes)
+    return false;
   return finish(c, job);
 }
 

@@ -10,8 +10,9 @@
 namespace berth {
 
 // What stands in the way of reading one replica; kNone: readable.
+// `owner`: of the pool; null while nothing is known of it.
 MissReason obstacle(const Replica& replica, const Namespace& ns, const Pool& pool,
-                    bool owner_present, bool owner_silent, const Reader& reader);
+                    const Presence* owner, const Reader& reader);
 
 // The worst obstacle is the least informative one; of several copies the best is told.
 inline bool is_better(MissReason a, MissReason b) {
@@ -54,17 +55,13 @@ ChunkView look_up(const World& world, const Namespace& ns, const Digest& digest,
   for (uint32_t shard = 0; shard < ns.spec.shards; ++shard) {
     const Reader& reader = readers[readers.size() == 1 ? 0 : shard];
     for (uint32_t part = 0; part < ns.spec.parts; ++part) {
-      const ObjectKey key{digest, static_cast<uint32_t>(ns.id.value()),
-                          static_cast<uint16_t>(shard), static_cast<uint16_t>(part)};
       MissReason best = MissReason::kNotPresent;
       const Replica* found = nullptr;
       bool is_local = false;
-      world.each_replica(key, [&](const Replica& replica) {
+      world.each_replica(key_of(ns, digest, shard, part), [&](const Replica& replica) {
         const Pool* pool = world.template find<Pool>(replica.pool);
-        const Presence* presence = world.template find<Presence>(pool->owner);
-        const bool attached = presence && presence->attachment == Attachment::kAttached;
         const MissReason why =
-            obstacle(replica, ns, *pool, attached, attached && presence->silent, reader);
+            obstacle(replica, ns, *pool, world.template find<Presence>(pool->owner), reader);
         const bool local = pool->owner == reader.worker;
         if (is_better(why, best) || (why == MissReason::kNone && local && !is_local)) {
           best = why;

@@ -8,14 +8,6 @@
 namespace berth {
 namespace {
 
-Result<> check_count(const Context& c, const char* field, size_t count) {
-  if (count > c.config.batch_items_max)
-    return refuse(Reason::kInvalidArgument, std::string(field) + " holds " + std::to_string(count) +
-                                                " items; limits.batch_items_max is " +
-                                                std::to_string(c.config.batch_items_max));
-  return {};
-}
-
 // Whether this client's reservation of the replica is open, so that a commit may land.
 bool is_open_for(const Context& c, const Replica& replica, SessionId client) {
   if (replica.state != ReplicaState::kReserved || !replica.in_reservation) return false;

@@ -7,12 +7,6 @@
 namespace berth {
 namespace {
 
-uint64_t low_watermark(const Context& c, const Pool& pool) {
-  const EvictionSetting* set = c.draft.find<EvictionSetting>({});
-  return (set ? *set : c.config.eviction)
-      .low_of(std::min(pool.spec.budget_bytes, pool.spec.capacity_bytes));
-}
-
 // All hard pins of a pool stay under its low watermark, or its policy could not make room.
 bool has_room(const Context& c, const Replica& replica, PinKind kind) {
   const Pin* pin = c.draft.find<Pin>(replica.id);
@@ -20,7 +14,8 @@ bool has_room(const Context& c, const Replica& replica, PinKind kind) {
   if (kind != PinKind::kHard || (pin && pin->kind == PinKind::kHard)) return true;
   const Pool& pool = *c.draft.find<Pool>(replica.pool);
   const auto pinned = static_cast<uint64_t>(c.draft.pool_usage(pool.id).hard_pin_bytes);
-  return pinned + pool.pages_bytes(replica.size_bytes) <= low_watermark(c, pool);
+  return pinned + pool.pages_bytes(replica.size_bytes) <=
+         eviction_in_force(c.draft, c.config).low_of(pool.limit_bytes());
 }
 
 // All or none of a chunk's copies: half a chunk is of no use to anybody.

@@ -93,7 +93,7 @@ Result<Outcome> handle(const Context& c, const ClosePool& command) {
     closing.state = PoolState::kClosing;
     c.draft.emit({.kind = EventKind::kPoolClosing, .session = closing.owner, .pool = closing.id});
     c.draft.put(std::move(closing));
-    start_job(c, JobKind::kClosePool, command.pool, SessionId());
+    start_job(c, {.kind = JobKind::kClosePool, .pool = command.pool});
   }
   return PoolClosing{static_cast<uint64_t>(c.draft.pool_usage(command.pool).replicas())};
 }

@@ -7,7 +7,7 @@
 namespace berth {
 
 MissReason obstacle(const Replica& replica, const Namespace& ns, const Pool& pool,
-                    bool owner_present, bool owner_silent, const Reader& reader) {
+                    const Presence* owner, const Reader& reader) {
   if (pool.state == PoolState::kGone) return MissReason::kNotPresent;
   if (!can_reach(pool, reader)) return MissReason::kNotAccessible;
   switch (replica.state) {
@@ -22,8 +22,8 @@ MissReason obstacle(const Replica& replica, const Namespace& ns, const Pool& poo
   }
   // A job retires it; that takes slices, and nobody waits for them.
   if (pool.state != PoolState::kOpen || replica.id < ns.evicted_below) return MissReason::kRetiring;
-  if (!owner_present) return MissReason::kUnverified;
-  if (owner_silent) return MissReason::kOwnerSilent;
+  if (!owner || owner->attachment != Attachment::kAttached) return MissReason::kUnverified;
+  if (owner->silent) return MissReason::kOwnerSilent;
   return MissReason::kNone;
 }
 

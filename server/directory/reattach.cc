@@ -62,7 +62,7 @@ struct Judging {
 
  private:
   ObjectKey key_of(const LedgerRow& row) const {
-    return {row.digest, static_cast<uint32_t>(ns->id.value()), row.shard, row.part};
+    return berth::key_of(*ns, row.digest, row.shard, row.part);
   }
 
   // The same object, at the same place, in states that can belong together.

@@ -3,12 +3,14 @@
 // directory.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "common/ids.h"
 #include "common/time.h"
+#include "common/units.h"
 #include "server/directory/types.h"
 #include "server/policy/eviction_kind.h"
 
@@ -45,6 +47,11 @@ struct Namespace {
   // Replicas with lower ids were evicted together: hidden at once, retired in slices.
   ReplicaId evicted_below;
 };
+
+inline ObjectKey key_of(const Namespace& ns, const Digest& digest, uint32_t shard, uint32_t part) {
+  return {digest, static_cast<uint32_t>(ns.id.value()), static_cast<uint16_t>(shard),
+          static_cast<uint16_t>(part)};
+}
 
 // An attached worker, or a client that joined one.
 struct Session {
@@ -95,6 +102,8 @@ struct Pool {
   PoolState state = PoolState::kOpen;
   std::vector<std::string> importers;  // kGone: life locks that must be proven free first
 
+  // Most that may be granted at once.
+  uint64_t limit_bytes() const { return std::min(spec.budget_bytes, spec.capacity_bytes); }
   uint64_t pages_bytes(uint64_t size_bytes) const {
     return (size_bytes + spec.page_bytes - 1) / spec.page_bytes * spec.page_bytes;
   }
@@ -190,6 +199,8 @@ struct Pin {
   ReplicaId replica;
   PinKind kind = PinKind::kSoft;
   Time expires;  // soft ones
+
+  bool holds_at(Time now) const { return kind == PinKind::kHard || expires > now; }
 };
 
 // How pools make room. One for all pools; absent until an operator sets it, then instead of the
@@ -199,14 +210,12 @@ struct EvictionSetting {
   uint32_t high_permille = 900;
   uint32_t low_permille = 800;
 
-  uint64_t high_of(uint64_t budget_bytes) const { return share(budget_bytes, high_permille); }
-  uint64_t low_of(uint64_t budget_bytes) const { return share(budget_bytes, low_permille); }
-  friend bool operator==(const EvictionSetting&, const EvictionSetting&) = default;
-
- private:
-  static uint64_t share(uint64_t bytes, uint32_t permille) {
-    return bytes / 1000 * permille + bytes % 1000 * permille / 1000;
+  uint64_t high_of(uint64_t limit_bytes) const { return share_of(limit_bytes, high_permille); }
+  uint64_t low_of(uint64_t limit_bytes) const { return share_of(limit_bytes, low_permille); }
+  bool is_valid() const {
+    return low_permille > 0 && low_permille < high_permille && high_permille <= 1000;
   }
+  friend bool operator==(const EvictionSetting&, const EvictionSetting&) = default;
 };
 
 }  // namespace berth

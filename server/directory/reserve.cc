@@ -63,7 +63,7 @@ class Granting {
     }
     for (const Pool* pool : eligible) {
       const auto allocated = static_cast<uint64_t>(c_.draft.pool_usage(pool->id).allocated_bytes());
-      const uint64_t budget = std::min(pool->spec.budget_bytes, pool->spec.capacity_bytes);
+      const uint64_t budget = pool->limit_bytes();
       candidates_.push_back({pool->id, budget > allocated ? budget - allocated : 0, budget, 0});
       pools_.push_back(pool);
     }

@@ -20,12 +20,14 @@ struct PoolUsage {
   int64_t ready_replicas = 0;
   int64_t retiring_replicas = 0;
   int64_t quarantined_replicas = 0;
-  int64_t hard_pin_bytes = 0;  // of ready_allocated and retiring: what hard pins keep
+  int64_t hard_pin_bytes = 0;  // of ready_allocated: what hard pins keep
   int64_t pins = 0;
 
   int64_t allocated_bytes() const {
     return reserved_bytes + ready_allocated_bytes + retiring_bytes + quarantined_bytes;
   }
+  // What eviction could still change: memory that retires already is on its way.
+  uint64_t held_bytes() const { return static_cast<uint64_t>(allocated_bytes() - retiring_bytes); }
   int64_t replicas() const {
     return reserved_replicas + ready_replicas + retiring_replicas + quarantined_replicas;
   }
@@ -43,6 +45,8 @@ struct NamespaceUsage {
   int64_t retiring_bytes = 0;   // of it
   int64_t ready_bytes = 0;
   int64_t replicas = 0;
+
+  uint64_t held_bytes() const { return static_cast<uint64_t>(allocated_bytes - retiring_bytes); }
   NamespaceUsage& operator+=(const NamespaceUsage& other);
   friend bool operator==(const NamespaceUsage&, const NamespaceUsage&) = default;
 };

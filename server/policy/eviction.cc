@@ -22,8 +22,7 @@ std::string_view name_of(EvictionKind kind) {
 }
 
 Result<EvictionKind> parse_eviction_kind(std::string_view text) {
-  for (const EvictionKind kind :
-       {EvictionKind::kLru, EvictionKind::kS3Fifo, EvictionKind::kLfuDa, EvictionKind::kAdaptive})
+  for (const EvictionKind kind : kEvictionKinds)
     if (text == name_of(kind)) return kind;
   return refuse(Reason::kInvalidArgument, "eviction policy '" + std::string(text) +
                                               "': accepted are lru, s3fifo, lfu_da and adaptive");

@@ -5,30 +5,12 @@
 #include "common/check.h"
 
 namespace berth::policy {
-namespace {
-
-uint64_t budget_of(const Pool& pool) {
-  return std::min(pool.spec.budget_bytes, pool.spec.capacity_bytes);
-}
-
-// What eviction could still change: memory that retires already is on its way.
-uint64_t held_bytes(const PoolUsage& usage) {
-  return static_cast<uint64_t>(usage.allocated_bytes() - usage.retiring_bytes);
-}
-uint64_t held_bytes(const NamespaceUsage& usage) {
-  return static_cast<uint64_t>(usage.allocated_bytes - usage.retiring_bytes);
-}
-
-}  // namespace
-
 Evictor::Evictor(EvictorConfig config, const DirectoryConfig& directory_config)
     : config_(config), directory_config_(directory_config), kind_(directory_config.eviction.kind) {}
 Evictor::~Evictor() = default;
-Evictor::Evictor(Evictor&&) noexcept = default;
 
-EvictionSetting Evictor::setting(const Directory& directory) const {
-  const EvictionSetting* set = directory.find<EvictionSetting>({});
-  return set ? *set : directory_config_.eviction;
+const EvictionSetting& Evictor::setting(const Directory& directory) const {
+  return eviction_in_force(directory, directory_config_);
 }
 
 // ---- Feeding
@@ -86,14 +68,10 @@ uint8_t Evictor::add_group(const Directory& directory, PoolId pool, NamespaceId 
   return static_cast<uint8_t>(groups.size() - 1);
 }
 
-void Evictor::insert(const Directory& directory, uint32_t slot, const Chunk& chunk) {
-  const Replica& replica = directory.replicas().at(slot).replica;
-  const uint8_t index = group_for(directory, replica.pool, replica.key.namespace_id());
-  Chunk named = chunk;
-  named.slot = slot;
-  named.key_hash = hash_of(replica.key);
-  pools_[replica.pool][index].policy->inserted(named);
-  slots_.at(slot).group = index;
+void Evictor::insert(const Replica& replica, uint8_t index, Chunk chunk) {
+  chunk.key_hash = hash_of(replica.key);
+  pools_[replica.pool][index].policy->inserted(chunk);
+  slots_.at(chunk.slot).group = index;
 }
 
 // Of no request that is known: newer than everything that came before.
@@ -101,7 +79,7 @@ void Evictor::insert_alone(const Directory& directory, uint32_t slot) {
   const Replica& replica = directory.replicas().at(slot).replica;
   const uint8_t index = group_for(directory, replica.pool, replica.key.namespace_id());
   pools_[replica.pool][index].policy->resume();
-  insert(directory, slot, Chunk{});
+  insert(replica, index, Chunk{.slot = slot});
 }
 
 void Evictor::remove(const Directory& directory, uint32_t slot) {
@@ -113,10 +91,11 @@ void Evictor::remove(const Directory& directory, uint32_t slot) {
 void Evictor::before_install(const Directory& directory, std::span<const Mutation> mutations) {
   for (const Mutation& mutation : mutations) {
     if (mutation.key.kind != RecordKind::kReplica) continue;
-    const uint32_t slot = directory.replicas().slot_of(ReplicaId(mutation.key.first));
-    if (slot == ReplicaTable::kNone) continue;
     const auto* after = std::get_if<Replica>(&mutation.value);
-    if (!after || after->state != ReplicaState::kReady) remove(directory, slot);
+    // What is READY stays, and what is still part of a reservation was never held.
+    if (after && (after->state == ReplicaState::kReady || after->in_reservation)) continue;
+    const uint32_t slot = directory.replicas().slot_of(ReplicaId(mutation.key.first));
+    if (slot != ReplicaTable::kNone) remove(directory, slot);
   }
 }
 
@@ -134,9 +113,12 @@ void Evictor::after_install(const Directory& directory, std::span<const Command>
       skipped(directory, *reserve, std::get<Reserved>(*outcomes[i]));
     }
   }
+  std::pair<PoolId, NamespaceId> last;  // replicas of one store follow each other
   for (const Mutation& mutation : mutations) {
     if (const auto* replica = std::get_if<Replica>(&mutation.value)) {
-      touched(directory, replica->pool, replica->key.namespace_id());
+      const std::pair where(replica->pool, replica->key.namespace_id());
+      if (where != last) touched(directory, where.first, where.second);
+      last = where;
       if (replica->state != ReplicaState::kReady) continue;
       const uint32_t slot = directory.replicas().slot_of(replica->id);
       if (!slots_.is_held(slot)) insert_alone(directory, slot);  // adopted, not committed
@@ -150,8 +132,7 @@ void Evictor::after_install(const Directory& directory, std::span<const Command>
       setting_changed(directory);
     } else if (const auto* presence = std::get_if<Presence>(&mutation.value)) {
       if (!directory.is_present(presence->session)) continue;
-      for (const PoolId id : directory.pools_of(presence->session))
-        if (!resting_.contains({id, NamespaceId()})) pools_due_.insert(id);
+      for (const PoolId id : directory.pools_of(presence->session)) look_at(id);
     } else if (mutation.key.kind == RecordKind::kPool &&
                std::holds_alternative<Forgotten>(mutation.value)) {
       const PoolId pool(mutation.key.first);
@@ -177,9 +158,8 @@ void Evictor::committed(const Directory& directory, const Commit& commit) {
     if (slot == ReplicaTable::kNone || slots_.is_held(slot)) continue;
     const Replica& replica = directory.replicas().at(slot).replica;
     if (replica.state != ReplicaState::kReady) continue;
-    const uint32_t position = is_known ? commit.positions[i] : 0;
+    const uint8_t index = group_for(directory, replica.pool, replica.key.namespace_id());
     if (replica.pool != told) {
-      const uint8_t index = group_for(directory, replica.pool, replica.key.namespace_id());
       EvictionPolicy& policy = *pools_[replica.pool][index].policy;
       // Behind a known prefix the request was announced when that was acquired.
       if (is_known && commit.positions.front() > 0)
@@ -189,42 +169,44 @@ void Evictor::committed(const Directory& directory, const Commit& commit) {
       told = replica.pool;
     }
     Chunk chunk;
-    chunk.position = position;
-    chunk.ends_chain = is_known && commit.ends_chain && position == last;
-    insert(directory, slot, chunk);
+    chunk.slot = slot;
+    chunk.position = is_known ? commit.positions[i] : 0;
+    chunk.ends_chain = is_known && commit.ends_chain && chunk.position == last;
+    insert(replica, index, chunk);
   }
 }
 
 void Evictor::acquired(const Directory& directory, const Acquired& acquired) {
-  // By group: a chain may lie in several pools.
-  std::map<std::pair<PoolId, uint8_t>, std::vector<uint32_t>> by_group;
-  for (const Replica& replica : acquired.replicas) {
-    const uint32_t slot = directory.replicas().slot_of(replica.id);
-    if (slot != ReplicaTable::kNone && slots_.is_held(slot))
-      by_group[{replica.pool, slots_.at(slot).group}].push_back(slot);
-  }
-  for (const auto& [where, slots] : by_group) {
-    EvictionPolicy& policy = *pools_[where.first][where.second].policy;
-    policy.request();
-    policy.accessed(slots);
-  }
+  std::vector<uint32_t> slots;
+  for (const Replica& replica : acquired.replicas)
+    slots.push_back(directory.replicas().slot_of(replica.id));
+  used(directory, slots, &EvictionPolicy::request);
 }
 
 // What an engine wanted to store and found here is used again.
 void Evictor::found(const Directory& directory, const Reserve& reserve, const Reserved& reserved) {
   const ReplicaTable& table = directory.replicas();
-  std::map<std::pair<PoolId, uint8_t>, std::vector<uint32_t>> by_group;
+  std::vector<uint32_t> slots;
   for (size_t i = 0; i < reserved.codes.size(); ++i) {
     if (static_cast<StoreCode>(reserved.codes[i]) != StoreCode::kAlreadyPresent) continue;
     for (uint32_t slot = table.first_slot_of(reserve.keys[i]); slot != ReplicaTable::kNone;
          slot = table.at(slot).next_same_key)
-      if (slots_.is_held(slot))
-        by_group[{table.at(slot).replica.pool, slots_.at(slot).group}].push_back(slot);
+      slots.push_back(slot);
   }
-  for (const auto& [where, slots] : by_group) {
+  used(directory, slots, &EvictionPolicy::resume);
+}
+
+// Each policy hears of its own, in order: a chain may lie in several pools.
+void Evictor::used(const Directory& directory, std::span<const uint32_t> slots,
+                   void (EvictionPolicy::*announce)()) {
+  std::map<std::pair<PoolId, uint8_t>, std::vector<uint32_t>> by_group;
+  for (const uint32_t slot : slots)
+    if (slot != ReplicaTable::kNone && slots_.is_held(slot))
+      by_group[{directory.replicas().at(slot).replica.pool, slots_.at(slot).group}].push_back(slot);
+  for (const auto& [where, own] : by_group) {
     EvictionPolicy& policy = *pools_[where.first][where.second].policy;
-    policy.resume();
-    policy.accessed(slots);
+    (policy.*announce)();
+    policy.accessed(own);
   }
 }
 
@@ -232,31 +214,35 @@ void Evictor::skipped(const Directory& directory, const Reserve& reserve,
                       const Reserved& reserved) {
   for (size_t i = 0; i < reserved.codes.size(); ++i) {
     const auto code = static_cast<StoreCode>(reserved.codes[i]);
-    if (code == StoreCode::kSkippedNamespaceQuota &&
-        !resting_.contains({PoolId(), reserve.namespace_id}))
-      namespaces_due_.insert(reserve.namespace_id);
+    if (code == StoreCode::kSkippedNamespaceQuota) look_at(reserve.namespace_id);
     if (code != StoreCode::kSkippedPoolFull) continue;
     const uint64_t size = reserve.sizes.size() == 1 ? reserve.sizes[0] : reserve.sizes[i];
     for (const PoolId id : directory.pools_of(reserve.id.caller.session)) {
       const Pool* pool = directory.find<Pool>(id);
-      if (pool->pages_bytes(size) > budget_of(*pool)) continue;
+      if (pool->pages_bytes(size) > pool->limit_bytes()) continue;
       uint64_t& wanted = wanted_bytes_[id];
       wanted = std::max(wanted, pool->pages_bytes(size));
-      if (!resting_.contains({id, NamespaceId()})) pools_due_.insert(id);
+      look_at(id);
     }
   }
 }
 
 void Evictor::touched(const Directory& directory, PoolId id, NamespaceId ns_id) {
+  const EvictionSetting& set = setting(directory);
   const PoolEntry* entry = directory.find_pool(id);
-  if (entry && held_bytes(entry->usage) > setting(directory).high_of(budget_of(entry->pool)) &&
-      !resting_.contains({id, NamespaceId()}))
-    pools_due_.insert(id);
+  if (entry && entry->usage.held_bytes() > set.high_of(entry->pool.limit_bytes())) look_at(id);
   const Namespace* ns = directory.find<Namespace>(ns_id);
   if (ns && ns->quota_bytes > 0 &&
-      held_bytes(directory.namespace_usage(ns_id)) > setting(directory).high_of(ns->quota_bytes) &&
-      !resting_.contains({PoolId(), ns_id}))
-    namespaces_due_.insert(ns_id);
+      directory.namespace_usage(ns_id).held_bytes() > set.high_of(ns->quota_bytes))
+    look_at(ns_id);
+}
+
+// Unless it rests.
+void Evictor::look_at(PoolId pool) {
+  if (!resting_.contains({pool, NamespaceId()})) pools_due_.insert(pool);
+}
+void Evictor::look_at(NamespaceId ns) {
+  if (!resting_.contains({PoolId(), ns})) namespaces_due_.insert(ns);
 }
 
 void Evictor::setting_changed(const Directory& directory) {
@@ -295,239 +281,6 @@ void Evictor::move_some(const Directory& directory) {
       if (it->second[i].policy && it->second[i].is_leaving)
         return move_slots(directory, pool, i, config_.move_replicas);
   moves_.erase(pool);
-}
-
-// ---- Choosing
-// --------------------------------------------------------------------------------------------
-
-std::optional<MakeRoom> Evictor::next(const Directory& directory, Time now) {
-  move_some(directory);
-  wake_rested(now);
-  if (auto slice = for_trim(directory, now)) return slice;
-  if (auto slice = for_pool(directory, now)) return slice;
-  return for_namespace(directory, now);
-}
-
-void Evictor::wake_rested(Time now) {
-  std::erase_if(resting_, [&](const auto& resting) {
-    if (resting.second > now) return false;
-    const auto& [pool, ns] = resting.first;
-    if (pool.valid()) pools_due_.insert(pool);
-    if (ns.valid()) namespaces_due_.insert(ns);
-    return true;
-  });
-}
-
-void Evictor::rest(PoolId pool, NamespaceId ns, Time now) {
-  ++stats_.nothing_evictable;
-  resting_[{pool, ns}] = now + config_.retry;
-}
-
-std::optional<MakeRoom> Evictor::for_trim(const Directory& directory, Time now) {
-  while (!trims_.empty()) {
-    const JobId id = *trims_.begin();
-    const Job* job = directory.find<Job>(id);
-    const PoolEntry* entry = job ? directory.find_pool(job->pool) : nullptr;
-    if (!entry) {
-      trims_.erase(id);  // the job's own slice ends it
-      continue;
-    }
-    // Ended here, before stores lift the pool above its target again.
-    if (held_bytes(entry->usage) <= job->target_bytes)
-      return MakeRoom{job->pool, {}, Why::kPoolTrimmed, id};
-    std::vector<ReplicaId> victims = pick(directory, job->pool, NamespaceId(),
-                                          held_bytes(entry->usage) - job->target_bytes, now);
-    if (victims.empty() && !went_round(directory, job->pool, NamespaceId())) return std::nullopt;
-    return MakeRoom{job->pool, std::move(victims), Why::kPoolTrimmed, id};
-  }
-  return std::nullopt;
-}
-
-// What may be held at most, or nothing when there is no reason to make room.
-std::optional<uint64_t> Evictor::goal_of(const Directory& directory, const PoolEntry& entry) {
-  const PoolId id = entry.pool.id;
-  const uint64_t budget = budget_of(entry.pool);
-  const uint64_t held = held_bytes(entry.usage);
-  const EvictionSetting set = setting(directory);
-  const auto wanted = wanted_bytes_.find(id);
-  std::optional<uint64_t> goal;
-  if (held > set.high_of(budget) || making_room_.contains(id)) goal = set.low_of(budget);
-  if (wanted != wanted_bytes_.end() && held + wanted->second > budget)
-    goal = std::min(goal.value_or(UINT64_MAX), budget - wanted->second);
-  if (goal && held > *goal) return goal;
-  making_room_.erase(id);
-  wanted_bytes_.erase(id);
-  return std::nullopt;
-}
-
-std::optional<MakeRoom> Evictor::for_pool(const Directory& directory, Time now) {
-  while (!pools_due_.empty()) {
-    // In turn, so that one busy pool does not keep others waiting.
-    auto it = pools_due_.upper_bound(last_pool_);
-    if (it == pools_due_.end()) it = pools_due_.begin();
-    const PoolId id = last_pool_ = *it;
-    const PoolEntry* entry = directory.find_pool(id);
-    // Without its owner nothing is stored there, and nobody would acknowledge.
-    const bool is_served = entry && directory.is_present(entry->pool.owner);
-    const std::optional<uint64_t> goal =
-        is_served ? goal_of(directory, *entry) : std::optional<uint64_t>();
-    if (!goal) {
-      if (!is_served) making_room_.erase(id);  // who comes back is judged anew
-      pools_due_.erase(it);
-      continue;
-    }
-    making_room_.insert(id);
-    std::vector<ReplicaId> victims =
-        pick(directory, id, NamespaceId(), held_bytes(entry->usage) - *goal, now);
-    if (!victims.empty()) return MakeRoom{id, std::move(victims), Why::kMadeRoom, JobId()};
-    if (!went_round(directory, id, NamespaceId())) return std::nullopt;  // the next call goes on
-    pools_due_.erase(it);
-    rest(id, NamespaceId(), now);
-  }
-  return std::nullopt;
-}
-
-std::optional<MakeRoom> Evictor::for_namespace(const Directory& directory, Time now) {
-  while (!namespaces_due_.empty()) {
-    const NamespaceId id = *namespaces_due_.begin();
-    const Namespace* ns = directory.find<Namespace>(id);
-    const EvictionSetting set = setting(directory);
-    const uint64_t held = held_bytes(directory.namespace_usage(id));
-    const bool is_over = ns && ns->quota_bytes > 0 &&
-                         (held > set.high_of(ns->quota_bytes) ||
-                          (making_room_in_.contains(id) && held > set.low_of(ns->quota_bytes)));
-    if (!is_over) {
-      making_room_in_.erase(id);
-      namespaces_due_.erase(id);
-      continue;
-    }
-    making_room_in_.insert(id);
-    bool is_over_everywhere = true;
-    if (auto slice =
-            pick_in(directory, id, held - set.low_of(ns->quota_bytes), now, is_over_everywhere))
-      return slice;
-    if (!is_over_everywhere) return std::nullopt;
-    namespaces_due_.erase(id);
-    rest(PoolId(), id, now);
-  }
-  return std::nullopt;
-}
-
-// Where the namespace has most.
-std::optional<MakeRoom> Evictor::pick_in(const Directory& directory, NamespaceId ns,
-                                         uint64_t need_bytes, Time now, bool& went_round_all) {
-  std::vector<std::pair<size_t, PoolId>> holding;
-  for (const auto& [pool, groups] : pools_) {
-    size_t held = 0;
-    size_t common = 0;
-    for (const Group& group : groups) {
-      if (!group.policy) continue;
-      if (group.namespace_id == ns) held += group.policy->size();
-      if (!group.namespace_id.valid()) common += group.policy->size();
-    }
-    // What was stored before the namespace had a quota lies among the others.
-    if (held + common > 0) holding.push_back({held, pool});
-  }
-  std::sort(holding.rbegin(), holding.rend());
-  for (const auto& [held, pool] : holding) {
-    const PoolEntry* entry = directory.find_pool(pool);
-    if (!entry || !directory.is_present(entry->pool.owner)) continue;
-    std::vector<ReplicaId> victims = pick(directory, pool, ns, need_bytes, now);
-    if (!victims.empty())
-      return MakeRoom{pool, std::move(victims), Why::kMadeRoomInNamespace, JobId()};
-    if (went_round(directory, pool, ns)) continue;
-    went_round_all = false;
-    return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-bool Evictor::went_round(const Directory& directory, PoolId pool, NamespaceId ns) {
-  const auto passed = passed_.find({pool, ns});
-  const PoolEntry* entry = directory.find_pool(pool);
-  if (passed == passed_.end()) return true;  // nothing was even looked at
-  if (entry && passed->second < static_cast<uint64_t>(entry->usage.ready_replicas)) return false;
-  passed_.erase(passed);
-  return true;
-}
-
-bool Evictor::may_leave(const Directory& directory, uint32_t slot, NamespaceId ns, Time now) const {
-  const ReplicaSlot& s = directory.replicas().at(slot);
-  if (s.lease_count > 0 || s.replica.state != ReplicaState::kReady) return false;
-  if (ns.valid() && s.replica.key.namespace_id() != ns) return false;
-  const Pin* pin = directory.pins().empty() ? nullptr : directory.find<Pin>(s.replica.id);
-  return !pin || (pin->kind == PinKind::kSoft && pin->expires <= now);
-}
-
-std::vector<ReplicaId> Evictor::pick(const Directory& directory, PoolId pool, NamespaceId ns,
-                                     uint64_t need_bytes, Time now) {
-  const PoolEntry* entry = directory.find_pool(pool);
-  const auto found = pools_.find(pool);
-  if (found == pools_.end() || entry->usage.ready_replicas == 0) return {};
-  const auto average =
-      static_cast<uint64_t>(entry->usage.ready_allocated_bytes / entry->usage.ready_replicas);
-  const size_t count = std::clamp<uint64_t>(
-      (need_bytes + average - 1) / std::max<uint64_t>(1, average), 1, config_.slice_replicas);
-  // A namespace makes room within itself; a pool from all of its policies, by what each holds.
-  std::vector<EvictionPolicy*> from;
-  size_t held = 0;
-  const auto take_groups_of = [&](NamespaceId owner, bool any) {
-    for (const Group& group : found->second)
-      if (group.policy && group.policy->size() > 0 && (any || group.namespace_id == owner)) {
-        from.push_back(group.policy.get());
-        held += group.policy->size();
-      }
-  };
-  std::vector<uint32_t> slots;
-  uint64_t passed = 0;
-  const Eligible eligible = [&](uint32_t slot) {
-    const bool may = may_leave(directory, slot, ns, now);
-    passed += !may;
-    return may;
-  };
-  const auto pick_from = [&](NamespaceId owner, bool any) {
-    from.clear();
-    held = 0;
-    take_groups_of(owner, any);
-    for (EvictionPolicy* policy : from) {
-      const size_t share =
-          std::min(count - slots.size(), (count * policy->size() + held - 1) / held);
-      policy->pick(share, eligible, slots);
-    }
-  };
-  pick_from(ns, !ns.valid());
-  // What the namespace stored before it had a quota lies among the others.
-  if (ns.valid() && slots.size() < count) pick_from(NamespaceId(), false);
-  if (!slots.empty())
-    passed_.erase({pool, ns});
-  else if (passed > 0)
-    passed_[{pool, ns}] += passed;
-  std::vector<ReplicaId> victims;
-  for (const uint32_t slot : slots) victims.push_back(directory.replicas().at(slot).replica.id);
-  return victims;
-}
-
-void Evictor::answered(const Directory& directory, const MakeRoom& slice, const PerItem& outcome,
-                       Time now) {
-  uint64_t evicted = 0;
-  for (size_t i = 0; i < slice.replicas.size(); ++i) {
-    if (outcome.done[i]) {
-      ++evicted;
-      continue;
-    }
-    ++stats_.refused;
-    const uint32_t slot = directory.replicas().slot_of(slice.replicas[i]);
-    if (slot != ReplicaTable::kNone && !slots_.is_held(slot) &&
-        directory.replicas().at(slot).replica.state == ReplicaState::kReady)
-      insert_alone(directory, slot);
-  }
-  ++stats_.slices;
-  stats_.evicted_replicas += evicted;
-  stats_.slice_replicas_max = std::max(stats_.slice_replicas_max, evicted);
-  if (evicted == 0 && !slice.job.valid()) {
-    pools_due_.erase(slice.pool);
-    rest(slice.pool, NamespaceId(), now);
-  }
 }
 
 // ---- Views

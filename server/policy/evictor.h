@@ -57,7 +57,6 @@ class Evictor {
  public:
   Evictor(EvictorConfig config, const DirectoryConfig& directory_config);
   ~Evictor();
-  Evictor(Evictor&&) noexcept;
 
   // Forgets everything and takes what is READY, oldest ids first.
   void start(const Directory& directory);
@@ -79,7 +78,7 @@ class Evictor {
   }
 
   const EvictorStats& stats() const { return stats_; }
-  EvictionSetting setting(const Directory& directory) const;
+  const EvictionSetting& setting(const Directory& directory) const;
   std::vector<PolicyRow> rows() const;
   size_t memory_bytes() const;
 
@@ -94,14 +93,18 @@ class Evictor {
   using Groups = std::vector<Group>;
   static constexpr size_t kGroupsMax = 256;  // SlotState::group
 
-  void insert(const Directory& directory, uint32_t slot, const Chunk& chunk);
+  void insert(const Replica& replica, uint8_t index, Chunk chunk);
   void insert_alone(const Directory& directory, uint32_t slot);
   void remove(const Directory& directory, uint32_t slot);
   void committed(const Directory& directory, const Commit& commit);
   void acquired(const Directory& directory, const Acquired& acquired);
   void found(const Directory& directory, const Reserve& reserve, const Reserved& reserved);
+  void used(const Directory& directory, std::span<const uint32_t> slots,
+            void (EvictionPolicy::*announce)());
   void skipped(const Directory& directory, const Reserve& reserve, const Reserved& reserved);
   void touched(const Directory& directory, PoolId pool, NamespaceId ns);
+  void look_at(PoolId pool);
+  void look_at(NamespaceId ns);
   void setting_changed(const Directory& directory);
   uint8_t group_for(const Directory& directory, PoolId pool, NamespaceId ns);
   uint8_t add_group(const Directory& directory, PoolId pool, NamespaceId ns);

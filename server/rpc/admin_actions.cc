@@ -5,6 +5,7 @@
 #include "server/rpc/admin_service.h"
 #include "server/rpc/fields.h"
 #include "server/rpc/unary_call.h"
+#include "server/rpc/views.h"
 
 namespace berth::rpc {
 namespace {
@@ -37,14 +38,10 @@ Result<Chunks> chunks_named(const Request& request, const RequestContext& contex
   chunks.namespace_name = fields.name("namespace_name", request.namespace_name(), Given::kRequired,
                                       kNamespaceNameLengthMax);
   if (fields.failed()) return fields.checked(std::move(chunks));
-  const Namespace* ns = context.directory.namespace_by_name(chunks.namespace_name);
-  if (!ns)
-    return refuse(Reason::kUnknownNamespace,
-                  "namespace_name = " + quote(chunks.namespace_name) + ": no such namespace");
-  const uint64_t per_chunk = uint64_t{ns->spec.shards} * ns->spec.parts;
-  const uint64_t count_max = std::min<uint64_t>(
-      context.config.batch_items_max, std::max<uint64_t>(1, kCopiesLookedForMax / per_chunk));
-  chunks.digests = fields.digests("digests", request.digests(), ns->spec.digest_bytes, count_max);
+  const auto ns = namespace_named(context.directory, chunks.namespace_name);
+  if (!ns) return tl::unexpected(ns.error());
+  chunks.digests = fields.digests("digests", request.digests(), (*ns)->spec.digest_bytes,
+                                  chunks_max(**ns, context.config));
   return fields.checked(std::move(chunks));
 }
 

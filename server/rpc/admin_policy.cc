@@ -38,11 +38,6 @@ Result<Command> set_policy_command(const v1::SetPolicyRequest& request) {
   return fields.checked(Command(command));
 }
 
-const EvictionSetting& setting_in_force(const Directory& directory, const DirectoryConfig& config) {
-  const auto* set = directory.find<EvictionSetting>({});
-  return set ? *set : config.eviction;
-}
-
 void fill(v1::EvictionPolicy* wire, const EvictionSetting& setting) {
   wire->set_policy(std::string(policy::name_of(setting.kind)));
   wire->set_high_permille(setting.high_permille);
@@ -76,7 +71,7 @@ AdminService::Unary* AdminService::GetPolicy(Context* call, const v1::GetPolicyR
   {
     const auto view = backend_.sequencer.view();
     fill(response->mutable_policy(),
-         setting_in_force(*view, backend_.sequencer.config().directory));
+         eviction_in_force(*view, backend_.sequencer.config().directory));
     response->set_from_configuration(!view->find<EvictionSetting>({}));
     for (const policy::PolicyRow& row : rows) fill(response->add_rows(), row, *view);
   }
@@ -88,7 +83,7 @@ AdminService::Unary* AdminService::SetPolicy(Context* call, const v1::SetPolicyR
   return submitted(backend_, call, set_policy_command(*request),
                    [response](const Outcome&, const RequestContext& context) {
                      fill(response->mutable_policy(),
-                          setting_in_force(context.directory, context.config));
+                          eviction_in_force(context.directory, context.config));
                    });
 }
 

@@ -8,6 +8,7 @@
 #include "server/rpc/fields.h"
 #include "server/rpc/rows.h"
 #include "server/rpc/unary_call.h"
+#include "server/rpc/views.h"
 
 namespace berth::rpc {
 namespace {
@@ -28,12 +29,10 @@ Result<Question> question_of(const v1::ExplainRequest& request, const Directory&
   const auto session = fields.id<SessionId>("session", request.session());
   Question question;
   if (fields.failed()) return fields.checked(question);
-  question.ns = directory.namespace_by_name(name);
-  if (!question.ns)
-    return refuse(Reason::kUnknownNamespace,
-                  "namespace_name = " + quote(name) + ": no such namespace");
-  const auto digests =
-      fields.digests("digest", request.digest(), question.ns->spec.digest_bytes, 1);
+  const auto ns = namespace_named(directory, name);
+  if (!ns) return tl::unexpected(ns.error());
+  question.ns = *ns;
+  const auto digests = fields.digests("digest", request.digest(), (*ns)->spec.digest_bytes, 1);
   if (fields.failed()) return fields.checked(question);
   question.digest = digests[0];
   const auto reader = reader_of(directory, session);
@@ -69,22 +68,30 @@ void fill(v1::RetiredCopy* row, const RetiredCopy& copy, const ViewContext& cont
 
 AdminService::Unary* AdminService::Explain(Context* call, const v1::ExplainRequest* request,
                                            v1::ExplainResponse* response) {
+  NamespaceId ns;
+  Digest digest;
   const auto explained = [&]() -> Result<> {
     const auto view = backend_.sequencer.view();
     const auto question = question_of(*request, *view);
     if (!question) return tl::unexpected(question.error());
-    fill(response, explain(*view, *question->ns, question->digest, question->reader),
-         context(view));
-    // An engine that cannot acquire must recompute: the same answer as Probe's.
-    if (backend_.sequencer.is_degraded()) {
-      response->set_hit(false);
-      response->set_miss_reason(v1::MISS_REASON_STORE_DEGRADED);
-    }
-    for (const RetiredCopy& copy : backend_.sequencer.retired().of_chunk(
-             question->ns->id, question->digest, kRetiredCopiesMax))
-      fill(response->add_retired(), copy, context(view));
+    ns = question->ns->id;
+    digest = question->digest;
+    fill(response, explain(*view, *question->ns, digest, question->reader), context(view));
     return {};
   }();
+  if (!explained) return finished(call, explained);
+  // An engine that cannot acquire must recompute: the same answer as Probe's.
+  if (backend_.sequencer.is_degraded()) {
+    response->set_hit(false);
+    response->set_miss_reason(v1::MISS_REASON_STORE_DEGRADED);
+  }
+  // All of the history is searched, so the writer is not kept waiting meanwhile.
+  const auto left = backend_.sequencer.retired().of_chunk(ns, digest, kRetiredCopiesMax);
+  {
+    const auto view = backend_.sequencer.view();
+    const ViewContext now = context(view);
+    for (const RetiredCopy& copy : left) fill(response->add_retired(), copy, now);
+  }
   return finished(call, explained);
 }
 

@@ -16,12 +16,6 @@ v1::LinkResponse error_message(uint64_t correlation, const Error& error) {
   return message;
 }
 
-// After these the session cannot go on under this Link.
-bool ends_link(Reason reason) {
-  return reason == Reason::kStaleIncarnation || reason == Reason::kUnknownSession ||
-         reason == Reason::kSessionFenced || reason == Reason::kReattaching;
-}
-
 }  // namespace
 
 LinkReactor* LinkReactor::start(Backend& backend, grpc::CallbackServerContext& context) {

@@ -15,6 +15,12 @@
 
 namespace berth::rpc {
 
+// After these refusals the session cannot go on under its Link.
+constexpr bool ends_link(Reason reason) {
+  return reason == Reason::kStaleIncarnation || reason == Reason::kUnknownSession ||
+         reason == Reason::kSessionFenced || reason == Reason::kReattaching;
+}
+
 class Link {
  public:
   virtual ~Link() = default;

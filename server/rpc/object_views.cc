@@ -9,13 +9,14 @@
 #include "server/rpc/views.h"
 
 namespace berth::rpc {
-namespace {
 
-Result<const Namespace*> find_namespace(const Directory& directory, const std::string& name) {
+Result<const Namespace*> namespace_named(const Directory& directory, const std::string& name) {
   if (const Namespace* found = directory.namespace_by_name(name)) return found;
   return refuse(Reason::kUnknownNamespace,
                 "namespace_name = " + quote(name) + ": no such namespace");
 }
+
+namespace {
 
 bool matches(const Replica& replica, const v1::ListObjectsRequest& request,
              NamespaceId namespace_filter) {
@@ -67,7 +68,7 @@ Result<ObjectScan> begin_scan(const ViewContext& context, const v1::ListObjectsR
                   "is too long", "at most 32 bytes");
   scan.namespace_filter = NamespaceId(request.namespace_id());
   if (!request.namespace_name().empty() && !fields.failed()) {
-    const auto ns = find_namespace(context.directory, request.namespace_name());
+    const auto ns = namespace_named(context.directory, request.namespace_name());
     if (!ns) return tl::unexpected(ns.error());
     scan.namespace_filter = (*ns)->id;
   }
@@ -102,7 +103,7 @@ Result<> inspect(const ViewContext& context, const v1::InspectObjectRequest& req
       return refuse(
           Reason::kInvalidArgument,
           "replica = 0: is missing; accepted: a replica id, or namespace_name and digest");
-    const auto ns = find_namespace(context.directory, request.namespace_name());
+    const auto ns = namespace_named(context.directory, request.namespace_name());
     if (!ns) return tl::unexpected(ns.error());
     const NamespaceSpec& spec = (*ns)->spec;
     Fields fields;
@@ -110,10 +111,7 @@ Result<> inspect(const ViewContext& context, const v1::InspectObjectRequest& req
     if (fields.failed()) return fields.checked(0).map([](int) {});
     for (uint32_t shard = 0; shard < spec.shards; ++shard)
       for (uint32_t part = 0; part < spec.parts; ++part)
-        add_copies(context,
-                   {digests[0], static_cast<uint32_t>((*ns)->id.value()),
-                    static_cast<uint16_t>(shard), static_cast<uint16_t>(part)},
-                   response);
+        add_copies(context, key_of(**ns, digests[0], shard, part), response);
   }
   add_reservations(context, response);
   return {};

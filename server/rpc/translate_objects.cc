@@ -32,7 +32,7 @@ std::vector<ObjectKey> keys_of(Fields& fields, const v1::ReserveRequest& request
   if (fields.failed()) return keys;
   keys.reserve(digests.size());
   for (size_t i = 0; i < digests.size(); ++i)
-    keys.push_back({digests[i], static_cast<uint32_t>(ns.id.value()), shards[i], parts[i]});
+    keys.push_back(key_of(ns, digests[i], shards[i], parts[i]));
   return keys;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "berth/v1/admin.pb.h"
 #include "common/error.h"
@@ -17,6 +18,9 @@ struct ViewContext {
   const DirectoryConfig& config;
   Time now;  // what ages and deadlines are counted from
 };
+
+// Errors: unknown_namespace.
+Result<const Namespace*> namespace_named(const Directory& directory, const std::string& name);
 
 inline constexpr uint32_t kPageRowsDefault = 1000;
 inline constexpr uint32_t kPageRowsMax = 10'000;

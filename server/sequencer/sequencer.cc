@@ -209,12 +209,6 @@ std::vector<policy::PolicyRow> Sequencer::policies() const {
   return policies_;
 }
 
-EvictionSetting Sequencer::eviction_setting() const {
-  const DirectoryView seen = view();
-  const EvictionSetting* set = seen->find<EvictionSetting>({});
-  return set ? *set : config_.directory.eviction;
-}
-
 std::optional<Outcome> Sequencer::run_own(const Command& command) {
   const int64_t started_nanos = clock_.monotonic_nanos();
   Result<Decision> decision = carry_out({&command, 1});

@@ -114,7 +114,6 @@ class Sequencer {
   DirectoryView view() const { return {directory_, view_mutex_}; }
   // The policies and what they hold, as of the latest second.
   std::vector<policy::PolicyRow> policies() const;
-  EvictionSetting eviction_setting() const;
   // The copies that left lately.
   const RetiredHistory& retired() const { return retired_; }
   EventLog& events() { return events_; }

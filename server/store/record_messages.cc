@@ -379,10 +379,8 @@ void write(const EvictionSetting& record, store::v1::EvictionRecord& message) {
 bool read(const store::v1::EvictionRecord& message, EvictionSetting& record) {
   record.high_permille = message.high_permille();
   record.low_permille = message.low_permille();
-  return record.low_permille > 0 && record.low_permille < record.high_permille &&
-         record.high_permille <= 1000 &&
-         read_enum(message.policy(), policy::EvictionKind::kLru, policy::EvictionKind::kAdaptive,
-                   record.kind);
+  return record.is_valid() && read_enum(message.policy(), policy::EvictionKind::kLru,
+                                        policy::EvictionKind::kAdaptive, record.kind);
 }
 
 }  // namespace berth

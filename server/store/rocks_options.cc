@@ -57,7 +57,7 @@ rocksdb::ColumnFamilyOptions family_options(uint64_t memtable_bytes) {
   // Mass events write faster than buffers reach the disk, and with two of them RocksDB stops every
   // write until one has. db_write_buffer_size bounds the memory all the same.
   options.max_write_buffer_number = 8;
-  // Nine families, most of them nearly empty.
+  // Most families are nearly empty.
   options.arena_block_size = std::min<size_t>(size_t{256} << 10, memtable_bytes / 16);
   options.target_file_size_base = uint64_t{32} << 20;
   // Digests do not compress, and the rest is small.
