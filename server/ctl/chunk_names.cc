@@ -37,6 +37,19 @@ Answer<std::string> read_digest(std::string_view argument, const std::string& he
                         " --digest-prefix HEX` finds those that begin so.");
 }
 
+struct ChunkResult {
+  std::string digest;
+  std::string result;
+};
+
+const std::vector<Field<ChunkResult>>& chunk_result_fields() {
+  static const std::vector<Field<ChunkResult>> fields = {
+      {{"digest", "DIGEST", Kind::kHex}, [](const ChunkResult& r) -> Value { return r.digest; }},
+      {{"result", "RESULT", Kind::kWord}, [](const ChunkResult& r) -> Value { return r.result; }},
+  };
+  return fields;
+}
+
 }  // namespace
 
 Answer<NamedChunks> read_chunks(AdminClient& client, const std::string& namespace_name,
@@ -55,12 +68,13 @@ Answer<NamedChunks> read_chunks(AdminClient& client, const std::string& namespac
   return chunks;
 }
 
-const std::vector<Field<ChunkResult>>& chunk_result_fields() {
-  static const std::vector<Field<ChunkResult>> fields = {
-      {{"digest", "DIGEST", Kind::kHex}, [](const ChunkResult& r) -> Value { return r.digest; }},
-      {{"result", "RESULT", Kind::kWord}, [](const ChunkResult& r) -> Value { return r.result; }},
-  };
-  return fields;
+Outcome chunk_outcome(std::string_view section, const NamedChunks& chunks,
+                      const std::vector<uint8_t>& codes, const std::vector<std::string>& words) {
+  std::vector<ChunkResult> results;
+  for (size_t i = 0; i < codes.size(); ++i)
+    results.push_back(
+        {chunks.digests[i], codes[i] < words.size() ? words[codes[i]] : std::to_string(codes[i])});
+  return {.view = view_of(section_of(SectionText{section}, chunk_result_fields(), results))};
 }
 
 }  // namespace berth::ctl

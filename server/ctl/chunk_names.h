@@ -3,11 +3,12 @@
 // back and two halves would pass for another one.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include "server/ctl/admin_client.h"
+#include "server/ctl/command.h"
 #include "server/ctl/fields.h"
 
 namespace berth::ctl {
@@ -47,11 +48,8 @@ Answer<std::vector<uint8_t>> send_chunks(AdminClient& client, const NamedChunks&
   return codes;
 }
 
-// One chunk and what became of it.
-struct ChunkResult {
-  std::string digest;
-  std::string result;  // a word
-};
-const std::vector<Field<ChunkResult>>& chunk_result_fields();
+// A row for each chunk and what became of it; `words` by code.
+Outcome chunk_outcome(std::string_view section, const NamedChunks& chunks,
+                      const std::vector<uint8_t>& codes, const std::vector<std::string>& words);
 
 }  // namespace berth::ctl

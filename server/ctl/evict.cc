@@ -16,12 +16,12 @@ namespace {
 // Below every server's bound on one request, so that any number of replicas can be named.
 constexpr size_t kReplicasPerCall = 256;
 // By EvictCode.
-constexpr const char* kResults[] = {"not_ready", "retired", "pinned"};
+const std::vector<std::string> kResults{"not_ready", "retired", "pinned"};
 constexpr uint8_t kRetired = 1;
 constexpr uint8_t kPinned = 2;
 
 std::string result_word(uint8_t code) {
-  return code < std::size(kResults) ? kResults[code] : std::to_string(code);
+  return code < kResults.size() ? kResults[code] : std::to_string(code);
 }
 
 struct Eviction {
@@ -109,11 +109,7 @@ Answer<Outcome> evict_chunks(AdminClient& client, const Arguments& arguments) {
   const auto codes = send_chunks(client, *chunks, v1::EvictRequest{},
                                  [](const auto& answer) { return answer.retired(); });
   if (!codes) return fail(codes.error());
-  std::vector<ChunkResult> results;
-  for (size_t i = 0; i < codes->size(); ++i)
-    results.push_back({chunks->digests[i], result_word((*codes)[i])});
-  Outcome outcome{.view =
-                      view_of(section_of(SectionText{"evicted"}, chunk_result_fields(), results))};
+  Outcome outcome = chunk_outcome("evicted", *chunks, *codes, kResults);
   judge(outcome, *codes, "chunks");
   return outcome;
 }
@@ -146,7 +142,7 @@ Answer<uint64_t> target_bytes(const std::string& text, const v1::PoolRow& pool) 
   const auto permille = parse_permille("--to", text);
   if (!permille) return fail(permille.error());
   const uint64_t budget = std::min(pool.usage().budget_bytes(), pool.usage().capacity_bytes());
-  return budget / 1000 * *permille + budget % 1000 * *permille / 1000;
+  return share_of(budget, *permille);
 }
 
 Answer<Outcome> trim_pool(AdminClient& client, const Arguments& arguments) {

@@ -1,4 +1,6 @@
 // Pins: copies that no policy may evict, set, taken off and listed.
+#include <algorithm>
+
 #include "common/units.h"
 #include "server/ctl/chunk_names.h"
 #include "server/ctl/list_options.h"
@@ -49,16 +51,6 @@ Answer<v1::PinRequest> pin_request(const Arguments& arguments) {
   if (ttl->millis == 0) return fail_usage("--ttl = \"0\": accepted: at least 1ms, e.g. \"1h\"");
   request.set_ttl_ms(static_cast<uint64_t>(ttl->millis));
   return request;
-}
-
-// The outcome of a column of codes; `words` by code, of which 1 is what was wanted.
-Outcome chunk_outcome(std::string_view name, const NamedChunks& chunks,
-                      const std::vector<uint8_t>& codes, const std::vector<std::string>& words) {
-  std::vector<ChunkResult> results;
-  for (size_t i = 0; i < codes.size(); ++i)
-    results.push_back(
-        {chunks.digests[i], codes[i] < words.size() ? words[codes[i]] : std::to_string(codes[i])});
-  return {.view = view_of(section_of(SectionText{name}, chunk_result_fields(), results))};
 }
 
 Answer<Outcome> pin(AdminClient& client, const Arguments& arguments) {
