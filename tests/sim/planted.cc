@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "tests/sim/commands.h"
 #include "tests/sim/server_run.h"
 #include "tests/sim/witness.h"
 
@@ -33,7 +34,7 @@ Caller worker_of_client(const Directory& directory, SessionId client) {
 }  // namespace
 
 void Server::plant_command(Command command) {
-  run_->queue.push_back(Queued{std::move(command), [](const Result<Outcome>&) {}, {}, 0, {}});
+  run_->queue.push_back(Queued{std::move(command), [](const Result<Outcome>&) {}});
   turn_soon();
 }
 
@@ -94,17 +95,13 @@ void Server::plant_in_decision(std::span<const Command> commands, Decision& deci
 
 void Server::plant_in_room(std::span<const Command> commands, Decision& decision) {
   const Directory& directory = run_->directory;
-  const auto any_is = [&]<class C>(const C*) {
-    return std::any_of(commands.begin(), commands.end(),
-                       [](const Command& c) { return std::holds_alternative<C>(c); });
-  };
   std::vector<Mutation>& mutations = decision.mutations;
-  if (plant_ == Plant::kDrainNotHidden && any_is(static_cast<Drain*>(nullptr)))
+  if (plant_ == Plant::kDrainNotHidden && any_is<Drain>(commands))
     std::erase_if(mutations, [](const Mutation& m) {
       const auto* pool = std::get_if<Pool>(&m.value);
       return pool && pool->state == PoolState::kDraining;
     });
-  if (any_is(static_cast<EvictNamespace*>(nullptr)))
+  if (any_is<EvictNamespace>(commands))
     for (Mutation& mutation : mutations)
       if (auto* ns = std::get_if<Namespace>(&mutation.value)) {
         if (plant_ == Plant::kNamespaceNotHidden)
@@ -115,7 +112,7 @@ void Server::plant_in_room(std::span<const Command> commands, Decision& decision
   if (plant_ == Plant::kHardPinsPastLow)
     for (Mutation& mutation : mutations)
       if (auto* pin = std::get_if<Pin>(&mutation.value)) *pin = {pin->replica, PinKind::kHard, {}};
-  if (plant_ == Plant::kPinOnReserved && any_is(static_cast<PinChunks*>(nullptr)))
+  if (plant_ == Plant::kPinOnReserved && any_is<PinChunks>(commands))
     if (const auto& open = directory.reservations(); !open.empty()) {
       const Reservation& first = open.begin()->second;
       mutations.push_back(put_of(Pin{first.replica_of(first.items.front()), PinKind::kHard, {}}));
@@ -245,10 +242,9 @@ void Server::plant_lost_commit(const std::vector<Queued>& batch, const Decision&
     }
 }
 
-void Server::plant_after(const Queued& queued, const Result<Outcome>& outcome) {
+void Server::plant_after(const Command& command, const Result<Outcome>& outcome) {
   if (plant_ == Plant::kNone || !outcome) return;
   const Directory& directory = run_->directory;
-  const Command& command = queued.command;
   if (plant_ == Plant::kFreeOnTimeout && std::holds_alternative<Tick>(command)) {
     std::vector<Mutation> freed;
     for (const auto& [first, reservation] : directory.reservations()) {

@@ -4,6 +4,7 @@
 
 #include "common/text.h"
 #include "server/directory/queries.h"
+#include "tests/sim/commands.h"
 #include "tests/sim/objects.h"
 #include "tests/sim/room_witness.h"
 
@@ -39,9 +40,7 @@ void RoomWitness::take_promises(const Directory& directory, const Command& comma
 // A fresh lease protects nothing that was hidden when its batch began.
 void RoomWitness::check_acquired(const Directory& directory, std::span<const Command> commands,
                                  const Decision& decision) {
-  const bool is_undrained = std::any_of(commands.begin(), commands.end(), [](const Command& c) {
-    return std::holds_alternative<Undrain>(c);
-  });
+  const bool is_undrained = any_is<Undrain>(commands);
   for (const Result<Outcome>& outcome : decision.outcomes) {
     const Acquired* acquired = outcome ? std::get_if<Acquired>(&*outcome) : nullptr;
     if (!acquired || directory.find<Lease>(acquired->lease)) continue;

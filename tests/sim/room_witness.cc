@@ -5,6 +5,7 @@
 
 #include "common/text.h"
 #include "server/directory/queries.h"
+#include "tests/sim/commands.h"
 #include "tests/sim/objects.h"
 
 namespace berth::sim {
@@ -19,12 +20,6 @@ uint64_t held_bytes(const PoolUsage& usage) {
 }
 uint64_t held_bytes(const NamespaceUsage& usage) {
   return static_cast<uint64_t>(usage.allocated_bytes - usage.retiring_bytes);
-}
-
-template <class C>
-bool any_is(std::span<const Command> commands) {
-  return std::any_of(commands.begin(), commands.end(),
-                     [](const Command& c) { return std::holds_alternative<C>(c); });
 }
 
 }  // namespace

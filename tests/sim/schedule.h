@@ -55,9 +55,10 @@ class Scheduling {
  public:
   bool is_stopped() const { return stopped_; }
   void stop() { stopped_ = true; }
-  void run(std::function<void()> what) {
+  template <class What>
+  void run(What&& what) {
     if (stopped_)
-      waiting_.push_back(std::move(what));
+      waiting_.push_back(std::forward<What>(what));
     else
       what();
   }

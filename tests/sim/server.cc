@@ -119,7 +119,7 @@ void Server::end_run() {
 void Server::submit(Command command, Reply reply) {
   scheduling_.run([this, command = std::move(command), reply = std::move(reply)]() mutable {
     if (run_)
-      submit(Queued{std::move(command), std::move(reply), {}, 0, {}});
+      submit(Queued{std::move(command), std::move(reply)});
     else
       reply(refuse(Reason::kUnavailable, "the server is down"));
   });
@@ -188,20 +188,20 @@ void Server::run_queued() {
     witness_.reply_left(decision->outcomes[i]);
     batch[i].reply(decision->outcomes[i]);
     if (!run_) return;
-    plant_after(batch[i], decision->outcomes[i]);
+    plant_after(batch[i].command, decision->outcomes[i]);
   }
   announce(*decision);
   if (!run_->directory.jobs().empty()) run_->jobs_due = true;
 }
 
 std::optional<Outcome> Server::run_own(const Command& command) {
-  const Result<Decision> decision = carry_out({Queued{command, {}, {}, 0, {}}});
+  const Result<Decision> decision = carry_out({Queued{command}});
   if (!decision) {
     degrade(decision.error());
     return std::nullopt;
   }
   const Result<Outcome>& outcome = decision->outcomes.front();
-  plant_after(Queued{command, {}, {}, 0, {}}, outcome);
+  plant_after(command, outcome);
   announce(*decision);
   judge_.expect(outcome.has_value(), [&] {
     return "a command of the server's own was refused: " + outcome.error().message;

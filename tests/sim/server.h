@@ -71,16 +71,14 @@ class Server {
   struct Run;
   class LinkEnd;
   class ReattachEnd;
-  friend class LinkEnd;
-  friend class ReattachEnd;
 
   struct Queued {
     Command command;
-    Reply reply;
+    Reply reply = {};
     // Under which incarnation the sender's connection was made; zero: not known.
-    SessionId sender;
+    SessionId sender = {};
     Incarnation sent_under = 0;
-    std::shared_ptr<const Command> asked;  // before a planted bug changed it
+    std::shared_ptr<const Command> asked = {};  // before a planted bug changed it
   };
 
   void tick_later();
@@ -116,7 +114,7 @@ class Server {
   std::optional<Replica> planted_victim(
       const std::function<bool(const ReplicaSlot&)>& is_meant) const;
   void plant_lost_commit(const std::vector<Queued>& batch, const Decision& decision);
-  void plant_after(const Queued& queued, const Result<Outcome>& outcome);
+  void plant_after(const Command& command, const Result<Outcome>& outcome);
   void plant_after(const Ask& ask);
   void plant_mutations(const Command& blamed, std::vector<Mutation> mutations);
   void plant_command(Command command);

@@ -45,10 +45,17 @@ class Server::LinkEnd : public rpc::Link, public std::enable_shared_from_this<Li
   void peer_ended();
 
  private:
+  // What a reply says of its request.
+  struct Asked {
+    v1::LinkRequest::BodyCase kind;
+    uint64_t correlation;
+    uint64_t sequence;
+  };
+
   bool is_over() const { return has_ended_ || !server_.run_ || server_.run_->number != run_; }
   void introduce(const v1::LinkRequest& first);
   void take_command(const v1::LinkRequest& request);
-  void reply(const v1::LinkRequest& request, const Result<Outcome>& outcome);
+  void reply(const Asked& asked, const Result<Outcome>& outcome);
   void refuse_request(uint64_t correlation, const Error& error);
   void push(v1::LinkResponse message);
   void link_down();

@@ -85,42 +85,36 @@ void Server::LinkEnd::introduce(const v1::LinkRequest& first) {
                                     self->server_.run_->directory);
                           self->push(std::move(message));
                         },
-                        caller_.session,
-                        caller_.incarnation,
-                        {}});
+                        caller_.session, caller_.incarnation});
 }
 
 void Server::LinkEnd::take_command(const v1::LinkRequest& request) {
   server_.judge_.trace([&] { return "server: is told " + request.ShortDebugString(); });
   Result<Command> command = rpc::to_command(request, server_.context(caller_));
   if (!command) return refuse_request(request.correlation(), command.error());
+  const Asked asked{request.body_case(), request.correlation(), request.heartbeat().sequence()};
   server_.submit(Queued{std::move(*command),
-                        [self = shared_from_this(), request](const Result<Outcome>& outcome) {
-                          if (!self->is_over()) self->reply(request, outcome);
+                        [self = shared_from_this(), asked](const Result<Outcome>& outcome) {
+                          if (!self->is_over()) self->reply(asked, outcome);
                         },
-                        caller_.session,
-                        caller_.incarnation,
-                        {}});
+                        caller_.session, caller_.incarnation});
 }
 
-void Server::LinkEnd::reply(const v1::LinkRequest& request, const Result<Outcome>& outcome) {
-  if (request.has_heartbeat()) {
+void Server::LinkEnd::reply(const Asked& asked, const Result<Outcome>& outcome) {
+  if (asked.kind == v1::LinkRequest::kHeartbeat) {
     if (outcome) {
       v1::LinkResponse seen;
-      seen.mutable_heartbeat_seen()->set_sequence(request.heartbeat().sequence());
+      seen.mutable_heartbeat_seen()->set_sequence(asked.sequence);
       return push(std::move(seen));
     }
-    const Reason reason = outcome.error().reason;
-    if (reason == Reason::kStaleIncarnation || reason == Reason::kUnknownSession ||
-        reason == Reason::kSessionFenced || reason == Reason::kReattaching)
-      end(outcome.error());
+    if (rpc::ends_link(outcome.error().reason)) end(outcome.error());
     return;
   }
-  if (!outcome) return refuse_request(request.correlation(), outcome.error());
-  if (request.correlation() == 0) return;
+  if (!outcome) return refuse_request(asked.correlation, outcome.error());
+  if (asked.correlation == 0) return;
   v1::LinkResponse message;
-  message.set_correlation(request.correlation());
-  rpc::fill(&message, request.body_case(), *outcome, server_.context(caller_));
+  message.set_correlation(asked.correlation);
+  rpc::fill(&message, asked.kind, *outcome, server_.context(caller_));
   push(std::move(message));
 }
 
@@ -165,10 +159,7 @@ void Server::LinkEnd::link_down() {
   if (!std::exchange(is_up_, false)) return;
   server_.run_->link_table.release(caller_.session, caller_.incarnation);
   server_.submit(Queued{LinkDown{caller_.session, caller_.incarnation},
-                        [](const Result<Outcome>&) {},
-                        caller_.session,
-                        caller_.incarnation,
-                        {}});
+                        [](const Result<Outcome>&) {}, caller_.session, caller_.incarnation});
 }
 
 // ---- Reattach
@@ -239,9 +230,7 @@ void Server::ReattachEnd::submit(Command command) {
                           if (!outcome) return self->end(outcome.error());
                           self->take(*outcome);
                         },
-                        begins ? SessionId() : caller_.session,
-                        caller_.incarnation,
-                        {}});
+                        begins ? SessionId() : caller_.session, caller_.incarnation});
 }
 
 void Server::ReattachEnd::take(const Outcome& outcome) {

@@ -148,6 +148,8 @@ void Witness::restarted(const Directory& directory) {
     return "the epoch did not rise at a restart: it is " + std::to_string(directory.meta().epoch);
   });
   epoch_ = directory.meta().epoch;
+  const std::string broken = check_invariants(directory);
+  judge_.expect(broken.empty(), [&] { return broken + " (after a restart)"; });
   room_.restarted(directory);
   for (const SessionId id : std::exchange(fences_in_doubt_, {}))
     if (const Session* session = directory.find<Session>(id); !session || session->ending)

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "server/sequencer/decide.h"
+#include "tests/sim/commands.h"
 #include "tests/sim/life_locks.h"
 #include "tests/sim/room_witness.h"
 #include "tests/sim/schedule.h"
@@ -26,9 +27,6 @@ namespace berth::sim {
 // The reason of a fence that the simulated operator gives although it does not know: its word is
 // proof. Fences with other reasons are of what is really dead.
 inline constexpr std::string_view kOperatorsWord = "the operator says so";
-
-// Their names, for people.
-std::string commands_text(std::span<const Command> commands);
 
 // One worker process, from its start to its death; named by half of its request token.
 using ProcessKey = uint64_t;

@@ -78,12 +78,6 @@ bool may_go(std::span<const Command> commands, const Directory& directory, bool 
   return reached[static_cast<size_t>(to)];
 }
 
-template <class C>
-bool any_is(std::span<const Command> commands) {
-  return std::any_of(commands.begin(), commands.end(),
-                     [](const Command& c) { return std::holds_alternative<C>(c); });
-}
-
 template <class R>
 const R* value_of(const Mutation& mutation) {
   return std::get_if<R>(&mutation.value);
@@ -258,32 +252,24 @@ void Witness::check_lease_edge(std::span<const Command> commands, LeaseId id, co
 
 void Witness::check_session_edge(const Directory& directory, std::span<const Command> commands,
                                  SessionId id, const Session* before, const Session* after) {
-  if (before && before->role == Role::kWorker && !after) {
+  if (!after) {
     sessions_told_.erase(id);
+    // None before either: opened and ended within one commit.
+    if (!before || before->role == Role::kClient) return;
     Process* process = process_of(directory, id);
-    if (process && fenced_by_operator_.contains(id)) process->told.clear();
+    const bool was_fenced = fenced_by_operator_.contains(id);
+    if (process && was_fenced) process->told.clear();
     const bool opens_again = std::any_of(commands.begin(), commands.end(), [&](const Command& c) {
       const auto* open = std::get_if<OpenWorker>(&c);
       return open && open->request_token.low == before->request_token.low;
     });
-    const bool was_fenced = fenced_by_operator_.contains(id);
     judge_.expect(!process || !process->alive || opens_again || was_fenced, [&] {
       return "worker " + before->name + " was fenced by " + commands_text(commands) +
              " while its process is alive";
     });
     return;
   }
-  const Session* client = after ? after : before;
-  if (!client) {  // opened and ended within one commit
-    sessions_told_.erase(id);
-    return;
-  }
-  if (client->role != Role::kClient) return;
-  if (!after) {
-    sessions_told_.erase(id);
-    return;
-  }
-  if (!after->ending || (before && before->ending)) return;
+  if (after->role != Role::kClient || !after->ending || (before && before->ending)) return;
   judge_.expect(in_use_[id] == 0, [&] {
     return "client " + to_text(id) + " was ended by " + commands_text(commands) + " while it has " +
            std::to_string(in_use_[id]) + " spans in use";
@@ -292,7 +278,7 @@ void Witness::check_session_edge(const Directory& directory, std::span<const Com
     const auto* fence = std::get_if<FenceClient>(&c);
     return fence && fence->client == id;
   });
-  judge_.expect(!was_fenced || is_dead(*client), [&] {
+  judge_.expect(!was_fenced || is_dead(*after), [&] {
     return "client " + to_text(id) + " was proven dead while one of its life locks is held";
   });
 }
@@ -301,10 +287,13 @@ void Witness::check_session_edge(const Directory& directory, std::span<const Com
 void Witness::check_refusals(const Directory& directory, const DirectoryConfig& config,
                              std::span<const Command> commands, const Decision& decision,
                              Time now) {
+  const bool all_accepted =
+      std::all_of(decision.outcomes.begin(), decision.outcomes.end(),
+                  [](const Result<Outcome>& outcome) { return outcome.has_value(); });
+  if (all_accepted || !random_.chance(300)) return;
   std::vector<Command> accepted;
   for (size_t i = 0; i < commands.size(); ++i)
     if (decision.outcomes[i]) accepted.push_back(commands[i]);
-  if (accepted.size() == commands.size() || !random_.chance(300)) return;
   const Decision without = decide(directory, config, accepted, now);
   if (without.counters.replica != decision.counters.replica ||
       without.counters.lease != decision.counters.lease ||
@@ -367,9 +356,12 @@ void Witness::reply_left(const Result<Outcome>& outcome) {
 
 void Witness::after_install(const Directory& directory, std::span<const Command> commands,
                             const Decision& decision) {
-  const std::string broken = check_invariants(directory);
-  judge_.expect(broken.empty(),
-                [&] { return broken + " (after " + commands_text(commands) + ")"; });
+  // What was not changed holds as it did.
+  if (!decision.mutations.empty()) {
+    const std::string broken = check_invariants(directory);
+    judge_.expect(broken.empty(),
+                  [&] { return broken + " (after " + commands_text(commands) + ")"; });
+  }
   check_budgets(directory, decision);
   for (size_t i = 0; i < commands.size(); ++i)
     if (const auto* up = std::get_if<LinkUp>(&commands[i]); up && decision.outcomes[i])
