@@ -29,7 +29,7 @@ TEST_CASE("the other process: commits until it is killed", "[.child]") {
 StoreProcess::StoreProcess(const std::string& directory, Durability durability) {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
-  told_ = ends[0];
+  told_.reset(ends[0]);
   // Before the fork: between fork and exec only system calls are safe.
   setenv("BERTH_CHILD_DIRECTORY", directory.c_str(), 1);
   setenv("BERTH_CHILD_DURABILITY", std::to_string(static_cast<int>(durability)).c_str(), 1);
@@ -41,11 +41,9 @@ StoreProcess::StoreProcess(const std::string& directory, Durability durability) 
   close(ends[1]);
 }
 
-StoreProcess::~StoreProcess() { close(told_); }
-
 std::optional<uint64_t> StoreProcess::next_acknowledged() {
   uint64_t number = 0;
-  if (read(told_, &number, sizeof number) != sizeof number) return std::nullopt;
+  if (read(told_.get(), &number, sizeof number) != sizeof number) return std::nullopt;
   return number;
 }
 

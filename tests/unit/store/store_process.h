@@ -3,13 +3,12 @@
 // forked copy of a process with threads cannot open a database.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "common/unique_fd.h"
 #include "server/store/store.h"
 #include "tests/unit/common/child_process.h"
 
@@ -18,7 +17,6 @@ namespace berth::testing {
 class StoreProcess {
  public:
   StoreProcess(const std::string& directory, Durability durability);
-  ~StoreProcess();
 
   // The next number that was acknowledged; nothing once the process is dead and all it told was
   // read.
@@ -26,7 +24,7 @@ class StoreProcess {
   void kill_hard() { child_->kill_hard(); }
 
  private:
-  int told_ = -1;
+  UniqueFd told_;
   std::unique_ptr<ChildProcess> child_;
 };
 
