@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -36,10 +37,10 @@ struct Rig {
   RefusingDirectory service;
   RpcServer running;
 
-  Result<> start(const RpcListener& listener) {
+  Result<> start(const RpcListener& listener, std::function<void()> on_refused = {}) {
     grpc::ServerBuilder builder;
     builder.RegisterService(&service);
-    auto started = start_rpc_server(builder, {listener});
+    auto started = start_rpc_server(builder, {listener}, std::move(on_refused));
     if (!started) return tl::unexpected(started.error());
     running = std::move(*started);
     return {};
@@ -134,15 +135,9 @@ TEST_CASE("connections beyond the descriptors are turned away, and let in when s
     ~LowLimit() { setrlimit(RLIMIT_NOFILE, &before); }
     rlimit before{};
   };
+  std::atomic<int> refused{0};  // outlives the rig, whose threads count in it
   Rig rig;
-  std::atomic<int> refused{0};
-  {
-    grpc::ServerBuilder builder;
-    builder.RegisterService(&rig.service);
-    auto started = start_rpc_server(builder, {on_any_port()}, [&] { ++refused; });
-    REQUIRE(started.has_value());
-    rig.running = std::move(*started);
-  }
+  REQUIRE(rig.start(on_any_port(), [&] { ++refused; }).has_value());
   // This end of the connections is made before the limit is: both are in one process.
   std::vector<UniqueFd> crowd;
   for (int i = 0; i < 150; ++i) crowd.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
