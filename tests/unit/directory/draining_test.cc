@@ -90,7 +90,7 @@ TEST_CASE_METHOD(Drained, "a worker is drained pool by pool, and repeating it an
 
 TEST_CASE_METHOD(Drained, "a drain goes on after a restart", "[directory][drain]") {
   config.slice_records = 1;
-  const std::vector<ReplicaId> stored = store(worker, client, ns, {1, 2, 3});
+  store(worker, client, ns, {1, 2, 3});
   must<Draining>(Drain{pool, {}});
   run_one_slice();
   restart();

@@ -2,6 +2,7 @@
 // sentence for each copy that cannot be read.
 #include "server/directory/explain.h"
 
+#include "server/directory/readers.h"
 #include "tests/unit/directory/world.h"
 
 namespace berth {
@@ -19,9 +20,7 @@ struct Explained : World {
   std::vector<ReplicaId> stored = store(worker, client, ns, {1, 2});
 
   Explanation explanation(int chunk, SessionId session) const {
-    const Session& who = *directory.find<Session>(session);
-    const Reader reader =
-        who.role == Role::kWorker ? Reader{session, ""} : Reader{who.worker, who.name};
+    const Reader reader = reader_of(directory, session).value();
     return explain(directory, *directory.find<Namespace>(ns), digest(chunk), reader);
   }
   // The explanation, after it was held against Probe and against its own copies.

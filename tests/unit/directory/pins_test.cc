@@ -11,19 +11,18 @@ struct Pinned : World {
   SessionId client = join(worker);
 
   std::string pin(const std::vector<int>& chunks, PinKind kind, Duration ttl = {}) {
-    PinChunks command{"llama", {}, kind, ttl};
-    for (const int chunk : chunks) command.digests.push_back(digest(chunk));
-    return text(must<PerItem>(command));
+    return text(must<PerItem>(PinChunks{"llama", digests_of(chunks), kind, ttl}));
   }
   std::string unpin(const std::vector<int>& chunks) {
-    UnpinChunks command{"llama", {}};
-    for (const int chunk : chunks) command.digests.push_back(digest(chunk));
-    return text(must<PerItem>(command));
+    return text(must<PerItem>(UnpinChunks{"llama", digests_of(chunks)}));
   }
   std::string evict(const std::vector<int>& chunks) {
-    EvictChunks command{"llama", {}};
-    for (const int chunk : chunks) command.digests.push_back(digest(chunk));
-    return text(must<PerItem>(command));
+    return text(must<PerItem>(EvictChunks{"llama", digests_of(chunks)}));
+  }
+  static std::vector<Digest> digests_of(const std::vector<int>& chunks) {
+    std::vector<Digest> digests;
+    for (const int chunk : chunks) digests.push_back(digest(chunk));
+    return digests;
   }
   static std::string text(const PerItem& answer) {
     std::string codes;
@@ -76,7 +75,6 @@ TEST_CASE_METHOD(Pinned, "a soft pin ends with its time and protects until then"
 
 TEST_CASE_METHOD(Pinned, "all copies of a chunk are pinned, or none", "[directory][pin]") {
   const NamespaceId wide = open_namespace("wide", 2);
-  std::vector<ReplicaId> replicas;
   Reserve both = reserve_command(worker, client, wide, {1, 1});
   both.keys[1].shard = 1;
   const Reserved reserved = must<Reserved>(both);
