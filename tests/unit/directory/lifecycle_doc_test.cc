@@ -1,19 +1,13 @@
 // docs/lifecycle.md holds the table of reasons between two marks. After a change of the table:
 //   BERTH_UPDATE_DOCS=1 berth-unit-directory "[lifecycle_doc]"
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "server/directory/reasons.h"
+#include "tests/unit/common/doc_table.h"
 
 namespace berth {
 namespace {
-
-const std::string kPage = std::string(BERTH_SOURCE_DIR) + "/docs/lifecycle.md";
-const std::string kBegin = "<!-- reasons -->\n";
-const std::string kEnd = "<!-- end of reasons -->";
 
 std::string table() {
   std::string out = "| word | state | decided by | meaning |\n| --- | --- | --- | --- |\n";
@@ -29,20 +23,12 @@ std::string table() {
 
 TEST_CASE("the specification prints the table of reasons as it is in the code",
           "[directory][lifecycle_doc]") {
-  std::ifstream file(kPage);
-  REQUIRE(file);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const size_t begin = text.find(kBegin);
-  const size_t end = text.find(kEnd);
-  REQUIRE(begin != std::string::npos);
-  REQUIRE(end != std::string::npos);
-  const std::string before = text.substr(0, begin + kBegin.size());
-  if (std::getenv("BERTH_UPDATE_DOCS")) {
-    std::ofstream(kPage, std::ios::trunc) << before << table() << text.substr(end);
-    return;
-  }
-  INFO("regenerate with BERTH_UPDATE_DOCS=1 berth-unit-directory \"[lifecycle_doc]\"");
-  CHECK(text.substr(before.size(), end - before.size()) == table());
+  testing::check_doc_table(
+      {.page = "lifecycle.md",
+       .begin_mark = "<!-- reasons -->\n",
+       .end_mark = "<!-- end of reasons -->",
+       .regenerate = "BERTH_UPDATE_DOCS=1 berth-unit-directory \"[lifecycle_doc]\""},
+      table());
 }
 
 TEST_CASE("every reason says who decides it and what it means", "[directory][lifecycle_doc]") {
