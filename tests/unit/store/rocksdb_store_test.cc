@@ -126,6 +126,18 @@ void with_database(const std::string& directory, const std::function<void(RocksD
   REQUIRE(database);
   act(**database);
 }
+StoreHeader header_of(RocksDatabase& database) {
+  std::string value;
+  REQUIRE(
+      database.db().Get({}, database.handle(Family::kMeta), std::string(kHeaderKey), &value).ok());
+  return decode_header(value).value();
+}
+void put_header(RocksDatabase& database, const StoreHeader& header) {
+  REQUIRE(
+      database.db()
+          .Put({}, database.handle(Family::kMeta), std::string(kHeaderKey), encode_header(header))
+          .ok());
+}
 
 TEST_CASE("a store of a newer schema is refused, naming both, and stays as it is",
           "[store][rocksdb]") {
@@ -135,10 +147,7 @@ TEST_CASE("a store of a newer schema is refused, naming both, and stays as it is
     StoreHeader header;
     header.schema = kStoreSchema + 1;
     header.written_by = "9.9.9";
-    REQUIRE(
-        database.db()
-            .Put({}, database.handle(Family::kMeta), std::string(kHeaderKey), encode_header(header))
-            .ok());
+    put_header(database, header);
   });
   const auto before = contents_of(directory.path());
   const Error error = refusal_of(directory.path());
@@ -179,18 +188,9 @@ TEST_CASE("a store of schema 1 is taken over whole, and is of our schema from th
   TemporaryDirectory directory;
   fill(directory.path(), 3);
   with_database(directory.path(), [](RocksDatabase& database) {  // as it was: no pins, schema 1
-    StoreHeader header = *decode_header([&] {
-      std::string value;
-      REQUIRE(database.db()
-                  .Get({}, database.handle(Family::kMeta), std::string(kHeaderKey), &value)
-                  .ok());
-      return value;
-    }());
+    StoreHeader header = header_of(database);
     header.schema = 1;
-    REQUIRE(
-        database.db()
-            .Put({}, database.handle(Family::kMeta), std::string(kHeaderKey), encode_header(header))
-            .ok());
+    put_header(database, header);
     REQUIRE(database.db().DropColumnFamily(database.handle(Family::kPins)).ok());
   });
   {
@@ -201,13 +201,8 @@ TEST_CASE("a store of schema 1 is taken over whole, and is of our schema from th
     REQUIRE(store->commit({a_header(), put_of(pin)}, Time{9}, true));
   }
   CHECK(records_in(directory.path()) == 4);
-  with_database(directory.path(), [](RocksDatabase& database) {
-    std::string value;
-    REQUIRE(database.db()
-                .Get({}, database.handle(Family::kMeta), std::string(kHeaderKey), &value)
-                .ok());
-    CHECK(decode_header(value)->schema == kStoreSchema);
-  });
+  with_database(directory.path(),
+                [](RocksDatabase& database) { CHECK(header_of(database).schema == kStoreSchema); });
 }
 
 TEST_CASE("records without a header are refused", "[store][rocksdb]") {
