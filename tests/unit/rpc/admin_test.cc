@@ -11,24 +11,15 @@ using Admin = v1::Admin::Stub;
 using Catch::Contains;
 
 // Stores `chunks` chunks of six replicas each; returns the first replica.
-uint64_t store(ServerRig& server, TestWorker& worker, int chunks) {
-  uint64_t first = 0;
-  for (int i = 0; i < chunks; ++i) {
-    auto reserve = worker.reserve(static_cast<uint64_t>(2 * i + 1), static_cast<char>('a' + i));
-    *reserve.mutable_caller() = worker.caller;
-    const auto reserved = call(*server.directory, &v1::Directory::Stub::Reserve, reserve);
-    REQUIRE(reserved);
-    auto commit = worker.commit(static_cast<uint64_t>(2 * i + 2), reserved->first_replica());
-    *commit.mutable_caller() = worker.caller;
-    REQUIRE(call(*server.directory, &v1::Directory::Stub::Commit, commit));
-    if (first == 0) first = reserved->first_replica();
-  }
+uint64_t store(const TestWorker& worker, int chunks) {
+  const uint64_t first = worker.store(1, 'a');
+  for (int i = 1; i < chunks; ++i)
+    worker.store(static_cast<uint64_t>(2 * i + 1), static_cast<char>('a' + i));
   return first;
 }
 
 uint64_t hold(ServerRig& server, TestWorker& worker, uint64_t operation, char digest) {
-  auto acquire = worker.acquire(operation, std::string(16, digest));
-  *acquire.mutable_caller() = worker.caller;
+  const auto acquire = from(worker, worker.acquire(operation, std::string(16, digest)));
   return call(*server.directory, &v1::Directory::Stub::Acquire, acquire)->lease();
 }
 
@@ -38,7 +29,7 @@ TEST_CASE("status and usage add up", "[rpc][admin]") {
   ServerRig server;
   TestWorker worker(server);
   worker.set_up();
-  store(server, worker, 3);
+  store(worker, 3);
   const auto status = call(*server.admin, &Admin::GetStatus, v1::GetStatusRequest());
   REQUIRE(status);
   CHECK(status->health() == v1::HEALTH_SERVING);
@@ -69,7 +60,7 @@ TEST_CASE("objects are listed page by page, each once", "[rpc][admin]") {
   ServerRig server;
   TestWorker worker(server);
   worker.set_up();
-  store(server, worker, 3);
+  store(worker, 3);
   v1::ListObjectsRequest request;
   request.set_limit(5);
   std::set<uint64_t> seen;
@@ -97,7 +88,7 @@ TEST_CASE("objects are filtered", "[rpc][admin]") {
   ServerRig server;
   TestWorker worker(server);
   worker.set_up();
-  store(server, worker, 3);
+  store(worker, 3);
   const auto count = [&](const v1::ListObjectsRequest& request) {
     return call(*server.admin, &Admin::ListObjects, request)->replicas_size();
   };
@@ -123,7 +114,7 @@ TEST_CASE("an object is inspected with its leases and reservations", "[rpc][admi
   ServerRig server;
   TestWorker worker(server);
   worker.set_up();
-  const uint64_t first = store(server, worker, 2);
+  const uint64_t first = store(worker, 2);
   const uint64_t lease = hold(server, worker, 90, 'a');
   v1::InspectObjectRequest request;
   request.set_replica(first);
@@ -140,8 +131,7 @@ TEST_CASE("an object is inspected with its leases and reservations", "[rpc][admi
   chunk.set_digest(std::string(16, 'a'));
   CHECK(call(*server.admin, &Admin::InspectObject, chunk)->replicas_size() == 6);
 
-  auto reserve = worker.reserve(91, 'z');
-  *reserve.mutable_caller() = worker.caller;
+  const auto reserve = from(worker, worker.reserve(91, 'z'));
   REQUIRE(call(*server.directory, &v1::Directory::Stub::Reserve, reserve));
   chunk.set_digest(std::string(16, 'z'));
   const auto open = call(*server.admin, &Admin::InspectObject, chunk);
@@ -157,7 +147,7 @@ TEST_CASE("sessions, leases, reservations and namespaces are listed", "[rpc][adm
   ServerRig server;
   TestWorker worker(server);
   worker.set_up();
-  store(server, worker, 1);
+  store(worker, 1);
   for (uint64_t i = 0; i < 3; ++i) hold(server, worker, 50 + i, 'a');
   const auto sessions = call(*server.admin, &Admin::ListSessions, v1::ListSessionsRequest());
   REQUIRE(sessions->sessions_size() == 2);
@@ -210,7 +200,7 @@ TEST_CASE("the check finds nothing in a sound directory", "[rpc][admin]") {
   ServerRig server;
   TestWorker worker(server);
   worker.set_up();
-  store(server, worker, 2);
+  store(worker, 2);
   const auto checked = call(*server.admin, &Admin::Check, v1::CheckRequest());
   REQUIRE(checked);
   CHECK(checked->broken().empty());
@@ -250,7 +240,7 @@ TEST_CASE("events are followed from a number, and from now on", "[rpc][events]")
   set_deadline(context, kTestDeadline);
   auto stream = server.admin->WatchEvents(&context, v1::WatchEventsRequest());
   stream->WaitForInitialMetadata();
-  store(server, worker, 1);
+  store(worker, 1);
   v1::WatchEventsResponse page;
   bool saw_ready = false;
   while (!saw_ready && stream->Read(&page))

@@ -57,13 +57,12 @@ TEST_CASE("while the store cannot be written, mutations are refused, probes miss
   ServerRig server(options);
   TestWorker worker(server);
   worker.set_up();
-  auto reserve = worker.reserve(1, 'k');
-  *reserve.mutable_caller() = worker.caller;
+  const auto reserve = worker.reserve(1, 'k');
 
   is_full = true;
   // The first finds out, the second is told.
   for (int i = 0; i < 2; ++i) {
-    const auto refused = call(*server.directory, &Directory::Reserve, reserve);
+    const auto refused = call(*server.directory, &Directory::Reserve, from(worker, reserve));
     REQUIRE_FALSE(refused);
     CHECK(refused.error().reason == Reason::kStoreDegraded);
   }
@@ -81,8 +80,7 @@ TEST_CASE("while the store cannot be written, mutations are refused, probes miss
   // It comes back by itself under a new epoch, and every worker has to re-attach.
   CHECK(worker.link->ended().reason == Reason::kUnavailable);
   worker.attach();
-  *reserve.mutable_caller() = worker.caller;
-  CHECK(call(*server.directory, &Directory::Reserve, reserve));
+  CHECK(call(*server.directory, &Directory::Reserve, from(worker, reserve)));
   const auto after = status_with(server, v1::HEALTH_SERVING);
   CHECK(after.store().epoch() > status.store().epoch());
 }

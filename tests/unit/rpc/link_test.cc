@@ -78,8 +78,7 @@ TEST_CASE("an operation number is done once and its answer repeated", "[rpc][lin
   CHECK(reason_of(link.ask(with(worker.reserve(1, 'z')))) == Reason::kOperationMismatch);
 
   // The same operation as a unary call is the same operation.
-  auto unary = worker.reserve(1, 'k');
-  *unary.mutable_caller() = worker.caller;
+  const auto unary = from(worker, worker.reserve(1, 'k'));
   const auto elsewhere = call(*server.directory, &v1::Directory::Stub::Reserve, unary);
   REQUIRE(elsewhere);
   CHECK(elsewhere->SerializeAsString() == first.SerializeAsString());
@@ -187,8 +186,7 @@ TEST_CASE("a Link that ends leaves the session detached", "[rpc][link]") {
   CHECK(worker.link->stream->Finish().ok());
   // Nothing is accepted under that incarnation without a Link; the stream's end was installed
   // before this call is decided, because both came through the same queue.
-  auto reserve = worker.reserve(1, 'k');
-  *reserve.mutable_caller() = worker.caller;
+  const auto reserve = from(worker, worker.reserve(1, 'k'));
   const auto refused = call(*server.directory, &v1::Directory::Stub::Reserve, reserve);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().reason == Reason::kReattaching);

@@ -249,6 +249,9 @@ class TestWorker {
     return request;
   }
 
+  // One chunk of six replicas, as two operations from `operation` on; returns the first replica.
+  uint64_t store(uint64_t operation, char digest) const;
+
   v1::OpenSessionResponse opened;
   v1::Caller caller;
   std::unique_ptr<TestLink> link;
@@ -259,5 +262,22 @@ class TestWorker {
  private:
   ServerRig& server_;
 };
+
+// The request as this worker's own, for a unary call.
+template <class Request>
+Request from(const TestWorker& worker, Request request) {
+  *request.mutable_caller() = worker.caller;
+  return request;
+}
+
+inline uint64_t TestWorker::store(uint64_t operation, char digest) const {
+  auto& stub = *server_.directory;
+  const auto reserved =
+      call(stub, &v1::Directory::Stub::Reserve, from(*this, reserve(operation, digest)));
+  REQUIRE(reserved);
+  const uint64_t first = reserved->first_replica();
+  REQUIRE(call(stub, &v1::Directory::Stub::Commit, from(*this, commit(operation + 1, first))));
+  return first;
+}
 
 }  // namespace berth::testing

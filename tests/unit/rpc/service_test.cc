@@ -9,12 +9,6 @@ namespace {
 using Catch::Contains;
 using Directory = v1::Directory::Stub;
 
-template <class Request>
-Request from(const TestWorker& worker, Request request) {
-  *request.mutable_caller() = worker.caller;
-  return request;
-}
-
 }  // namespace
 
 TEST_CASE("a worker is told what is in force", "[rpc][session]") {
@@ -124,10 +118,7 @@ TEST_CASE("a scheduler probes without a session of its own", "[rpc][unary]") {
   ServerRig server;
   TestWorker worker(server);
   worker.set_up();
-  const auto first =
-      call(*server.directory, &Directory::Reserve, from(worker, worker.reserve(1, 'k')))
-          ->first_replica();
-  REQUIRE(call(*server.directory, &Directory::Commit, from(worker, worker.commit(2, first))));
+  worker.store(1, 'k');
   v1::ProbeRequest probe = worker.probe(std::string(16, 'k'));
   probe.clear_client_session();
   for (uint32_t shard = 0; shard < 2; ++shard) {
@@ -222,8 +213,7 @@ TEST_CASE("what was READY is kept over a restart of the server and a re-attach",
 
   worker.link = std::make_unique<TestLink>(*server.directory, worker.caller);
   REQUIRE(worker.link->is_welcomed());
-  *probe.mutable_caller() = worker.caller;
-  CHECK(call(*server.directory, &Directory::Probe, probe)->usable_chunks() == 1);
+  CHECK(call(*server.directory, &Directory::Probe, from(worker, probe))->usable_chunks() == 1);
 }
 
 TEST_CASE("a Reattach that is out of order ends with what was expected", "[rpc][reattach]") {
