@@ -100,6 +100,7 @@ struct WorkerOpened {
   Incarnation incarnation = 0;
   std::vector<ClientLeft> predecessor_clients;
   std::vector<OrphanPool> orphan_pools;
+  uint32_t version = 0;  // of the protocol, in force
   // Valid: nothing was opened. The newest session that would be fenced, to be told with the proof.
   SessionId prove_again;
 };
@@ -117,6 +118,7 @@ struct ClientOpened {
   SessionId session;
   Token token;
   OperationNumber operation_low_water = 0;
+  uint32_t version = 0;
 };
 struct CloseSession {
   Caller caller;

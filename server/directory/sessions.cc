@@ -70,7 +70,10 @@ SessionId newest_to_fence(const Context& c, const OpenWorker& command, SessionId
 }
 
 WorkerOpened welcome(const Context& c, const Session& worker) {
-  WorkerOpened opened{worker.id, worker.token, worker.incarnation, {}, {}, SessionId()};
+  WorkerOpened opened{.session = worker.id,
+                      .token = worker.token,
+                      .incarnation = worker.incarnation,
+                      .version = worker.version};
   const auto consider = [&](const Session* s) {
     if (s && s->role == Role::kClient && s->worker_name == worker.name && s->node == worker.node &&
         !s->worker.valid() && !s->ending)
@@ -177,7 +180,7 @@ Result<Outcome> resume(const Context& c, const Session& worker, const OpenClient
   c.draft.emit({.kind = EventKind::kSessionResumed,
                 .session = resumed.id,
                 .reason = "client " + resumed.name});
-  return ClientOpened{resumed.id, resumed.token, resumed.operation_low_water};
+  return ClientOpened{resumed.id, resumed.token, resumed.operation_low_water, resumed.version};
 }
 
 // A private pool that names no engine belongs to the first one that joins.
@@ -199,7 +202,7 @@ Result<Outcome> handle(const Context& c, const OpenClient& command) {
   for (const SessionId id : c.draft.clients_of(command.caller.session)) {
     const Session* known = c.draft.find<Session>(id);
     if (known->request_token == command.request_token && !known->ending)  // a retry
-      return ClientOpened{known->id, known->token, known->operation_low_water};
+      return ClientOpened{known->id, known->token, known->operation_low_water, known->version};
   }
   if (command.resume_session.valid()) {
     Result<Outcome> resumed = resume(c, **worker, command);
@@ -228,7 +231,7 @@ Result<Outcome> handle(const Context& c, const OpenClient& command) {
   c.draft.require_sync();
   c.draft.emit(
       {.kind = EventKind::kSessionOpened, .session = client.id, .reason = "client " + client.name});
-  return ClientOpened{client.id, client.token, 0};
+  return ClientOpened{client.id, client.token, 0, client.version};
 }
 
 }  // namespace berth

@@ -95,10 +95,10 @@ void fill_terms(Welcome* welcome, const DirectoryConfig& config) {
   limits.set_lease_ttl_max_ms(millis(config.lease_ttl_max));
 }
 
+// The session may be gone again already; then its holder hears that at its next step.
 void fill_common(v1::OpenSessionResponse* response, SessionId session, const Token& token,
-                 const RequestContext& context) {
-  if (const auto* record = context.directory.find<Session>(session))
-    response->set_version(record->version);
+                 uint32_t version, const RequestContext& context) {
+  response->set_version(version);
   for (const char* feature : kFeatures) response->add_features(feature);
   fill(response->mutable_store(), context.directory);
   response->set_session(session.value());
@@ -172,7 +172,7 @@ void fill(v1::OpenSessionResponse* response, const WorkerOpened& opened,
     response->set_prove_again(opened.prove_again.value());
     return fill(response->mutable_store(), context.directory);
   }
-  fill_common(response, opened.session, opened.token, context);
+  fill_common(response, opened.session, opened.token, opened.version, context);
   response->set_incarnation(opened.incarnation);
   add_clients(response->mutable_predecessor_clients(), opened.predecessor_clients);
   for (const OrphanPool& orphan : opened.orphan_pools) {
@@ -186,7 +186,7 @@ void fill(v1::OpenSessionResponse* response, const WorkerOpened& opened,
 
 void fill(v1::OpenSessionResponse* response, const ClientOpened& opened,
           const RequestContext& context) {
-  fill_common(response, opened.session, opened.token, context);
+  fill_common(response, opened.session, opened.token, opened.version, context);
   response->set_operation_low_water(opened.operation_low_water);
 }
 

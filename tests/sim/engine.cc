@@ -226,7 +226,8 @@ void Engine::leave() {
                [](const Result<worker::Reply>&) {});
   const worker::JoinId join = std::exchange(join_, {});
   // Its stream may end before the call arrives, or stay open until the worker ends it.
-  if (hub_.random.chance(500)) worker_.join_stream_ended(join);
+  if (hub_.random.chance(500) && worker_.process_key() == join_through_)
+    worker_.join_stream_ended(join);
   lose_session();
 }
 

@@ -237,7 +237,7 @@ void Server::plant_in_load(Directory& fresh) {
 void Server::plant_lost_commit(const std::vector<Queued>& batch, const Decision& decision) {
   for (size_t i = 0; i < batch.size(); ++i)
     if (batch[i].reply) {
-      witness_.reply_left(decision.outcomes[i]);
+      witness_.reply_left(nullptr, decision.outcomes[i]);
       batch[i].reply(decision.outcomes[i]);
     }
 }

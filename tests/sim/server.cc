@@ -185,7 +185,7 @@ void Server::run_queued() {
     return degrade(decision.error());
   }
   for (size_t i = 0; i < batch.size() && run_; ++i) {
-    witness_.reply_left(decision->outcomes[i]);
+    witness_.reply_left(&run_->directory, decision->outcomes[i]);
     batch[i].reply(decision->outcomes[i]);
     if (!run_) return;
     plant_after(batch[i].command, decision->outcomes[i]);

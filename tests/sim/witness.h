@@ -68,7 +68,8 @@ class Witness {
   // Its outcome is unknown: it may be found on the disk or not.
   void commit_failed(const Directory& directory, std::span<const Command> commands,
                      const Decision& decision);
-  void reply_left(const Result<Outcome>& outcome);
+  // `installed`: after the commit that it answers; none: that failed.
+  void reply_left(const Directory* installed, const Result<Outcome>& outcome);
   enum class Loss : uint8_t { kNothing, kUnsynced };
   void server_stopped(const Directory& directory, Loss loss);
   void store_moved() { store_moved_ = true; }

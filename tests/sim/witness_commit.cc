@@ -345,12 +345,15 @@ void Witness::check_answers(std::span<const Command> commands, const Decision& d
   }
 }
 
-void Witness::reply_left(const Result<Outcome>& outcome) {
+void Witness::reply_left(const Directory* installed, const Result<Outcome>& outcome) {
   if (!outcome) return;
+  const auto told = [&](SessionId session) {
+    // Opened and ended within one commit: it was never there.
+    if (!installed || installed->find<Session>(session)) sessions_told_.insert(session);
+  };
   if (const auto* opened = std::get_if<WorkerOpened>(&*outcome); opened && opened->session.valid())
-    sessions_told_.insert(opened->session);
-  if (const auto* joined = std::get_if<ClientOpened>(&*outcome))
-    sessions_told_.insert(joined->session);
+    told(opened->session);
+  if (const auto* joined = std::get_if<ClientOpened>(&*outcome)) told(joined->session);
   if (const auto* pool = std::get_if<PoolRegistered>(&*outcome)) pools_told_.insert(pool->pool);
 }
 

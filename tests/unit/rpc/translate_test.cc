@@ -233,6 +233,17 @@ TEST_CASE_METHOD(TranslateFixture, "fresh chance comes in with the command", "[r
   CHECK(client.caller.session == kWorker);
 }
 
+TEST_CASE_METHOD(TranslateFixture,
+                 "an opened session is told its version, also when it was fenced at once",
+                 "[rpc][translate]") {
+  v1::OpenSessionResponse worker;
+  rpc::fill(&worker, WorkerOpened{.session = SessionId(4711), .version = 1}, context());
+  CHECK(worker.version() == 1);
+  v1::OpenSessionResponse client;
+  rpc::fill(&client, ClientOpened{.session = SessionId(4711), .version = 1}, context());
+  CHECK(client.version() == 1);
+}
+
 TEST_CASE_METHOD(TranslateFixture, "a Link opens clients and takes one hello only",
                  "[rpc][translate]") {
   v1::LinkRequest worker;
