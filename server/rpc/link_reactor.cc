@@ -227,7 +227,8 @@ void LinkReactor::OnWriteDone(bool ok) {
   {
     const std::lock_guard lock(mutex_);
     is_writing_ = false;
-    if (has_ended_) return Finish(end_status_);
+    if (may_finish_) Finish(end_status_);
+    if (has_ended_) return;
     is_broken = !ok;
     if (ok && !queue_.empty()) write_front();
   }
@@ -239,6 +240,8 @@ void LinkReactor::OnWriteDone(bool ok) {
 
 void LinkReactor::end(const Error& why) { finish(status_from_error(why)); }
 
+// The session is detached before the peer can know of the end: what it sends next is decided
+// without a Link.
 void LinkReactor::finish(const grpc::Status& status, Pending pending) {
   {
     const std::lock_guard lock(mutex_);
@@ -246,14 +249,16 @@ void LinkReactor::finish(const grpc::Status& status, Pending pending) {
     has_ended_ = true;
     end_status_ = status;
     queue_.clear();
-    // With a write in flight the call is finished once that is done.
-    if (!is_writing_)
-      Finish(status);
-    else if (pending == Pending::kCancel)
-      context_.TryCancel();
   }
   backend_.streams.forget(this);
   link_down();
+  const std::lock_guard lock(mutex_);
+  may_finish_ = true;
+  // With a write in flight the call is finished once that is done.
+  if (!is_writing_)
+    Finish(end_status_);
+  else if (pending == Pending::kCancel)
+    context_.TryCancel();
 }
 
 void LinkReactor::link_down() {

@@ -85,6 +85,8 @@ class LinkReactor final : public grpc::ServerBidiReactor<v1::LinkRequest, v1::Li
   bool is_writing_ = false;
   bool is_up_ = false;  // LinkUp was submitted: LinkDown is due
   bool has_ended_ = false;
+  // Its session is detached: the call may be finished.
+  bool may_finish_ = false;
   grpc::Status end_status_;
   size_t unanswered_ = 0;
 };
