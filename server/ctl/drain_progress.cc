@@ -38,7 +38,10 @@ DrainLeft left_in(const std::vector<v1::PoolRow>& pools) {
     left.writing += usage.reserved_replicas();
     left.retiring += usage.retiring_replicas();
     left.quarantined += usage.quarantined_replicas();
-    left.undrained |= pool.state() == v1::POOL_STATE_LIVE;
+    // Closed or gone: there is nothing to take back.
+    const bool is_over =
+        pool.state() == v1::POOL_STATE_CLOSING || pool.state() == v1::POOL_STATE_GONE;
+    left.undrained |= !pool.draining() && !is_over;
   }
   return left;
 }

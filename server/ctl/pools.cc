@@ -23,6 +23,8 @@ const std::vector<Field<v1::PoolRow>>& pool_fields() {
       {{"access_domain", "DOMAIN", Kind::kText, Shown::kDataOnly},
        [](const Pool& p) -> Value { return p.spec().access_domain(); }},
       {{"state", "STATE", Kind::kWord}, pool_state_word},
+      {{"draining", "DRAINING", Kind::kFlag, Shown::kDataOnly},
+       [](const Pool& p) -> Value { return p.draining(); }},
       {{"capacity_bytes", "CAPACITY", Kind::kBytes},
        [](const Pool& p) -> Value { return p.spec().capacity_bytes(); }},
       {{"budget_bytes", "BUDGET", Kind::kBytes, Shown::kDataOnly},

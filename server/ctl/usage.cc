@@ -192,7 +192,7 @@ void note_hidden_pools(const Response& response, std::vector<std::string>& notes
   for (const v1::PoolRow& pool : response.pools()) {
     unverified += pool.state() == v1::POOL_STATE_UNVERIFIED;
     silent += pool.state() == v1::POOL_STATE_SILENT;
-    draining += pool.state() == v1::POOL_STATE_DRAINING;
+    draining += pool.draining();
   }
   if (unverified > 0)
     notes.push_back(std::to_string(unverified) + " of " + std::to_string(response.pools_size()) +

@@ -73,6 +73,7 @@ v1::PoolRow pool_row(const ViewContext& context, const PoolEntry& entry) {
   row.set_pool(pool.id.value());
   *row.mutable_spec() = to_wire(pool.spec);
   row.set_state(state_of(context.directory, pool));
+  row.set_draining(pool.state == PoolState::kDraining);
   row.set_owner(pool.owner.value());
   row.set_owner_name(pool.owner_name);
   row.set_node(pool.node);

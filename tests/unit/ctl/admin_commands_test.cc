@@ -31,6 +31,7 @@ v1::PoolRow pool(uint64_t id, const std::string& worker, const std::string& name
   row.set_owner(id3(100 + id));
   row.set_owner_name(worker);
   row.set_state(v1::POOL_STATE_DRAINING);
+  row.set_draining(true);
   row.mutable_usage()->set_budget_bytes(1000);
   row.mutable_usage()->set_capacity_bytes(1000);
   row.mutable_usage()->set_ready_replicas(ready);
@@ -277,7 +278,9 @@ TEST_CASE("a drain waits through a restart of the server, and ends when somebody
     ++looks;
     if (looks == 1) server.stop();
     if (looks == 3) server.start();
-    if (looks == 3) server.admin.pools[0].set_state(v1::POOL_STATE_LIVE);
+    // Its worker has not re-attached yet.
+    if (looks == 3) server.admin.pools[0].set_state(v1::POOL_STATE_UNVERIFIED);
+    if (looks == 4) server.admin.pools[0].set_draining(false);
     return true;  // a channel that failed is tried again after its back-off
   };
   const Ran ran = run_against(server, {"drain", "w0/cpu", "--wait"}, place);
@@ -290,6 +293,7 @@ TEST_CASE("undrain shows the pools that are back", "[ctl][drain]") {
   FakeServer server;
   server.admin.pools = {pool(2, "w0", "cpu")};
   server.admin.pools[0].set_state(v1::POOL_STATE_LIVE);
+  server.admin.pools[0].set_draining(false);
   server.admin.drained.add_pools(id3(2));
   const Ran ran = run_against(server, {"undrain", "w0/cpu"});
   CHECK(ran.exit_code == 0);

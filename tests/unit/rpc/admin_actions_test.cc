@@ -186,6 +186,20 @@ TEST_CASE("a drained pool is hidden at once, empties and comes back", "[rpc][adm
   CHECK(fleet.miss('a') == v1::MISS_REASON_UNSPECIFIED);
 }
 
+TEST_CASE("a pool whose worker is away shows that it drains, and is taken back meanwhile",
+          "[rpc][admin]") {
+  Fleet fleet;
+  v1::DrainRequest request;
+  request.set_pool(fleet.worker.pool);
+  fleet.must(&Admin::Drain, request);
+  fleet.worker.link->stream->WritesDone();
+  REQUIRE(fleet.worker.link->stream->Finish().ok());
+  CHECK(fleet.pool().state() == v1::POOL_STATE_UNVERIFIED);
+  CHECK(fleet.pool().draining());
+  fleet.must(&Admin::Undrain, request);
+  CHECK_FALSE(fleet.pool().draining());
+}
+
 TEST_CASE("a drain names one thing that exists", "[rpc][admin]") {
   Fleet fleet;
   v1::DrainRequest request;
