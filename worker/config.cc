@@ -109,10 +109,10 @@ void read_sizes(ConfigTable& table, const HostMemory& host, pool::CpuPoolConfig&
     table.refuse_key("page", "is not a power of two; accepted: a power of two, 4KiB to 1GiB");
     pool.page_bytes = uint64_t{64} << 10;
   }
-  pool.capacity_bytes = table.required_size("capacity");
+  pool.capacity_bytes = table.required_size("capacity", {pool.page_bytes, kAnySize.max});
   pool.budget_bytes = table.size("budget", pool.capacity_bytes, {1, kAnySize.max});
   const bool is_given = table.has("capacity");
-  if (is_given && (pool.capacity_bytes == 0 || pool.capacity_bytes % pool.page_bytes != 0)) {
+  if (is_given && pool.capacity_bytes % pool.page_bytes != 0) {
     table.refuse_key("capacity",
                      "is not a multiple of page; accepted: one or more whole pages of " +
                          exact_size(pool.page_bytes) + ", e.g. \"8GiB\"");

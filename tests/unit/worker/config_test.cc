@@ -1,6 +1,7 @@
 // The worker's configuration: what is accepted, and how a mistake is named.
 #include "worker/config.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -94,6 +95,18 @@ TEST_CASE("every mistake names its line, its key and what is accepted", "[worker
     REQUIRE_FALSE(config);
     CHECK(config.error().reason == Reason::kInvalidConfig);
     for (const std::string& part : row.expected) CHECK_THAT(config.error().message, Contains(part));
+  }
+}
+
+TEST_CASE("a size that cannot be read is one mistake", "[worker][config]") {
+  const Files files;
+  for (const std::string given : {"8 GB", "0", "-1"}) {
+    INFO(given);
+    const auto config =
+        files.load(replaced(files.good(), "capacity = \"2GiB\"", "capacity = \"" + given + "\""));
+    REQUIRE_FALSE(config);
+    const std::string& text = config.error().message;
+    CHECK(std::count(text.begin(), text.end(), '\n') + !text.ends_with('\n') == 1);
   }
 }
 
