@@ -139,6 +139,8 @@ void read_limits(ConfigTable table, ServerConfig& config) {
   directory.sessions_max = count(table, "sessions_max", directory.sessions_max, kMillion);
   directory.pools_max = count(table, "pools_max", directory.pools_max, kMillion);
   directory.namespaces_max = count(table, "namespaces_max", directory.namespaces_max, kMillion);
+  directory.importers_max = count(table, "importers_max", directory.importers_max, {1, 4096});
+  directory.imports_max = count(table, "imports_max", directory.imports_max, {1, 4096});
   directory.slice_records = count(table, "slice_records", directory.slice_records, kBatch);
 
   SequencerConfig& sequencer = config.sequencer;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "server/ctl/list_options.h"
 #include "server/ctl/pages.h"
 #include "server/ctl/pool_words.h"
@@ -50,6 +52,7 @@ const std::vector<Field<v1::PoolRow>>& pool_fields() {
        [](const Pool& p) -> Value { return p.usage().hard_pin_bytes(); }},
       {{"quarantined_replicas", "QUARANTINED", Kind::kCount, Shown::kEverywhere, true},
        [](const Pool& p) -> Value { return p.usage().quarantined_replicas(); }},
+      {{"exported_to", "EXPORTED-TO", Kind::kList}, [](const Pool& p) -> Value { return pool_importers(p); }},
       {{"importers", "IMPORTERS", Kind::kList},
        [](const Pool& p) -> Value {
          return std::vector<std::string>(p.importers().begin(), p.importers().end());
@@ -80,6 +83,16 @@ Value scope_word(const v1::PoolRow& row) {
 }
 Value pool_state_word(const v1::PoolRow& row) {
   return word_of(v1::PoolState_Name(row.state()), "POOL_STATE_", row.state());
+}
+
+std::vector<std::string> pool_importers(const v1::PoolRow& row) {
+  std::vector<std::string> importers;
+  for (const v1::PoolExport& e : row.exports())
+    importers.push_back(e.worker() + (e.session() == 0 ? " (dead)"
+                                      : e.imported()   ? ""
+                                                       : " (passed)"));
+  std::sort(importers.begin(), importers.end());
+  return importers;
 }
 
 Command pools_command() {

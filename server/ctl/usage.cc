@@ -89,6 +89,8 @@ const std::vector<Field<v1::PoolRow>>& pool_usage_fields() {
         {{"tier", "TIER", Kind::kWord, Shown::kDataOnly}, tier_word},
         {{"scope", "SCOPE", Kind::kWord, Shown::kDataOnly}, scope_word},
         {{"state", "STATE", Kind::kWord}, pool_state_word},
+        {{"exported_to", "EXPORTED-TO", Kind::kList, Shown::kDataOnly},
+         [](const auto& r) -> Value { return pool_importers(r); }},
     };
     append_usage_fields<v1::PoolRow>(
         list, [](const v1::PoolRow& r) -> const Usage& { return r.usage(); });

@@ -234,6 +234,25 @@ struct PoolClosing {
   uint64_t replicas_left = 0;
 };
 
+// ---- Sharing between workers of a node
+// ------------------------------------------------------------------------------------
+struct ExportPool {  // the owner's: before a descriptor leaves
+  Caller caller;
+  PoolId pool;
+  SessionId importer;
+  std::string life_name;
+};
+struct ImportPool {  // the importer's: it holds the descriptor
+  Caller caller;
+  PoolId pool;
+  std::string life_name;
+};
+struct EndExports {  // the owner's: these life locks are free
+  Caller caller;
+  PoolId pool;
+  std::vector<std::string> life_names;
+};
+
 // ---- Objects
 // ----------------------------------------------------------------------------------------------
 struct Reserve {
@@ -379,7 +398,8 @@ struct JobRan {
 using Command =
     std::variant<Restart, OpenNamespace, SetNamespaceQuota, OpenWorker, OpenClient, CloseSession,
                  FenceClient, FenceByOperator, ReleaseOrphans, LinkUp, LinkDown, Heartbeat,
-                 BeginReattach, ReconcileChunk, EndReattach, RegisterPool, ClosePool, Reserve,
+                 BeginReattach, ReconcileChunk, EndReattach, RegisterPool, ClosePool, ExportPool,
+                 ImportPool, EndExports, Reserve,
                  Commit, Abort, Evict, EvictChunks, MakeRoom, EvictNamespace, TrimPool, Drain,
                  Undrain, PinChunks, UnpinChunks, SetEviction, ReclaimAck, Acquire, Renew, Release,
                  Tick, RunJob>;

@@ -28,6 +28,8 @@ struct DirectoryConfig {
   uint32_t sessions_max = 10'000;
   uint32_t pools_max = 4096;
   uint32_t namespaces_max = 1024;
+  uint32_t importers_max = 64;  // exports of one pool, those that are not proven over included
+  uint32_t imports_max = 256;   // pools exported to one worker
   uint64_t object_bytes_max = uint64_t{1} << 30;
 
   // Records that one slice of a job, or one tick, may change: bounds how long other calls wait for

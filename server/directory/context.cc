@@ -156,7 +156,8 @@ void ask_reclaim(const Context& c, const std::vector<ReplicaId>& replicas) {
   std::map<SessionId, std::vector<ReplicaId>> by_owner;
   for (const ReplicaId id : replicas)
     if (const Replica* replica = c.draft.find<Replica>(id))
-      if (const Pool* pool = c.draft.find<Pool>(replica->pool); pool && pool->owner.valid())
+      if (const Pool* pool = c.draft.find<Pool>(replica->pool);
+          pool && pool->owner.valid() && knows_readers(c, *pool))
         by_owner[pool->owner].push_back(id);
   for (auto& [owner, ids] : by_owner)
     c.draft.ask({.worker = owner, .kind = Ask::Kind::kReclaim, .replicas = std::move(ids)});

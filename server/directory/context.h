@@ -94,6 +94,16 @@ enum class Proof : uint8_t {
 };
 // A worker is proven dead: its name is free, its pools are GONE, its clients wait for a successor.
 void fence_worker(const Context& c, const Session& worker, Proof proof, std::string reason);
+// Whether every lease on its replicas is known. After a power cut one may be missing until its
+// worker stated what its clients hold: of the owner's clients the owner's own re-attach says it (and
+// its ledger keeps their spans), of another worker's clients only that worker can.
+bool knows_readers(const Context& c, const Pool& pool);
+// Asks its importers to let go of it.
+void ask_to_drop_imports(const Context& c, const Pool& pool);
+// Its memory is proven gone: nobody maps it.
+void forget_importers(Pool& pool);
+// A worker is dead: what it imported is mapped by its engines alone.
+void end_imports_of(const Context& c, SessionId worker);
 // GONE, empty and unmapped pools are forgotten.
 void forget_pool_if_over(const Context& c, PoolId pool);
 // Above every epoch of this store that a worker has seen (a power cut may have taken our last
@@ -120,6 +130,9 @@ Result<Outcome> handle(const Context& c, const ReconcileChunk& command);     // 
 Result<Outcome> handle(const Context& c, const EndReattach& command);        // reattach.cc
 Result<Outcome> handle(const Context& c, const RegisterPool& command);       // pools.cc
 Result<Outcome> handle(const Context& c, const ClosePool& command);          // pools.cc
+Result<Outcome> handle(const Context& c, const ExportPool& command);         // sharing.cc
+Result<Outcome> handle(const Context& c, const ImportPool& command);         // sharing.cc
+Result<Outcome> handle(const Context& c, const EndExports& command);         // sharing.cc
 Result<Outcome> handle(const Context& c, const Reserve& command);            // reserve.cc
 Result<Outcome> handle(const Context& c, const Commit& command);             // objects.cc
 Result<Outcome> handle(const Context& c, const Abort& command);              // objects.cc

@@ -48,7 +48,7 @@ void Directory::change(const Replica& r) {
   const uint32_t slot = replicas_.slot_of(r.id);
   PoolEntry& entry = pool_entry(r.pool);
   if (slot == ReplicaTable::kNone) {
-    replicas_.insert(r, entry.head);
+    insert_replica(r, entry);
   } else {
     account(replicas_.at(slot).replica, -1);
     replicas_.at(slot).replica = r;
@@ -190,7 +190,10 @@ void Directory::forget_replica(ReplicaId id) {
   const ReplicaSlot& s = replicas_.at(slot);
   PoolEntry& entry = pool_entry(s.replica.pool);
   account(s.replica, -1);
-  if (s.lease_count > 0) --entry.leased_replicas;
+  if (s.lease_count > 0) {
+    --entry.leased_replicas;
+    leases_of_unknown_[id] = s.lease_count;
+  }
   entry.retiring.erase(id);
   replicas_.erase(slot, entry.head);
 }
@@ -247,14 +250,31 @@ void Directory::account(const Pin& pin, int sign) {
 void Directory::count_lease(const Lease& lease, int sign) {
   for (const ReplicaId id : lease.replicas) {
     const uint32_t slot = replicas_.slot_of(id);
-    if (slot == ReplicaTable::kNone)
-      continue;  // proven gone with its memory while the lease was held
+    if (slot == ReplicaTable::kNone) {
+      count_lease_of_unknown(id, sign);
+      continue;
+    }
     ReplicaSlot& s = replicas_.at(slot);
     PoolEntry& entry = pool_entry(s.replica.pool);
     if (s.lease_count == 0) ++entry.leased_replicas;
     s.lease_count += static_cast<uint32_t>(sign);
     if (s.lease_count == 0) --entry.leased_replicas;
   }
+}
+
+void Directory::count_lease_of_unknown(ReplicaId id, int sign) {
+  uint32_t& count = leases_of_unknown_[id];
+  count += static_cast<uint32_t>(sign);
+  if (count == 0) leases_of_unknown_.erase(id);
+}
+
+void Directory::insert_replica(const Replica& replica, PoolEntry& entry) {
+  const uint32_t slot = replicas_.insert(replica, entry.head);
+  const auto leased = leases_of_unknown_.find(replica.id);
+  if (leased == leases_of_unknown_.end()) return;
+  replicas_.at(slot).lease_count = leased->second;
+  ++entry.leased_replicas;
+  leases_of_unknown_.erase(leased);
 }
 
 PoolEntry& Directory::pool_entry(PoolId id) {
@@ -280,7 +300,9 @@ SessionUsage Directory::session_usage(SessionId id) const {
 
 uint32_t Directory::lease_count(ReplicaId id) const {
   const uint32_t slot = replicas_.slot_of(id);
-  return slot == ReplicaTable::kNone ? 0 : replicas_.at(slot).lease_count;
+  if (slot != ReplicaTable::kNone) return replicas_.at(slot).lease_count;
+  const auto it = leases_of_unknown_.find(id);
+  return it == leases_of_unknown_.end() ? 0 : it->second;
 }
 
 const Namespace* Directory::namespace_by_name(const std::string& name) const {

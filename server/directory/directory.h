@@ -73,6 +73,7 @@ class Directory {
   NamespaceUsage namespace_usage(NamespaceId id) const;
   SessionUsage session_usage(SessionId id) const;
   uint32_t lease_count(ReplicaId id) const;
+  size_t unknown_leased_count() const { return leases_of_unknown_.size(); }
 
   const Namespace* namespace_by_name(const std::string& name) const;
   const Namespace* namespace_by_fingerprint(const Fingerprint& fingerprint) const;
@@ -126,7 +127,9 @@ class Directory {
 
   void account(const Pin& pin, int sign);
   void account(const Replica& replica, int sign);
+  void insert_replica(const Replica& replica, PoolEntry& entry);
   void count_lease(const Lease& lease, int sign);
+  void count_lease_of_unknown(ReplicaId id, int sign);
   PoolEntry& pool_entry(PoolId id);
 
   Meta meta_;
@@ -144,6 +147,9 @@ class Directory {
   std::map<SessionId, Presence> presence_;
   std::map<PoolId, PoolReport> reports_;
   std::map<LeaseId, SeenLease> seen_leases_;
+  // Leases on replicas that are not known: gone with their memory, or of a pool whose owner has not
+  // re-attached since a power cut. They count again when the replica is adopted.
+  std::unordered_map<ReplicaId, uint32_t> leases_of_unknown_;
 
   std::map<NamespaceId, NamespaceUsage> namespace_usage_;
   std::map<SessionId, SessionUsage> session_usage_;

@@ -26,6 +26,7 @@ void change_state(const Context& c, PoolId id, PoolState state, EventKind event)
   Pool changed = *c.draft.find<Pool>(id);
   changed.state = state;
   c.draft.emit({.kind = event, .session = changed.owner, .pool = id});
+  if (state != PoolState::kOpen) ask_to_drop_imports(c, changed);
   c.draft.put(std::move(changed));
   c.draft.require_sync();
 }

@@ -36,6 +36,10 @@ std::string_view name_of(EventKind kind) {
       return "pool_gone";
     case EventKind::kPoolClosed:
       return "pool_closed";
+    case EventKind::kPoolImported:
+      return "pool_imported";
+    case EventKind::kExportEnded:
+      return "export_ended";
     case EventKind::kReserved:
       return "reserved";
     case EventKind::kReady:

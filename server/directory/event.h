@@ -30,6 +30,8 @@ enum class EventKind : uint8_t {
   kPoolClosing,
   kPoolGone,
   kPoolClosed,
+  kPoolImported,
+  kExportEnded,
   kReserved,
   kReady,
   kAborted,
@@ -69,13 +71,21 @@ struct Event {
 
 // A request to one worker, sent over its Link. Nothing here frees anything: the answer does.
 struct Ask {
-  enum class Kind : uint8_t { kReclaim, kCancel, kRevoke, kClientFenced, kWorkerFenced };
+  enum class Kind : uint8_t {
+    kReclaim,
+    kCancel,
+    kRevoke,
+    kClientFenced,
+    kWorkerFenced,
+    kDropImport
+  };
   SessionId worker;
   Kind kind = Kind::kReclaim;
   SessionId client;
   OperationNumber operation = 0;
   LeaseId lease;
   std::vector<ReplicaId> replicas;
+  PoolId pool{};
 };
 
 }  // namespace berth

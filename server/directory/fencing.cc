@@ -27,12 +27,16 @@ void fence_worker(const Context& c, const Session& worker, Proof proof, std::str
     orphan.worker = SessionId();
     c.draft.put(std::move(orphan));
   }
-  std::sort(importers.begin(), importers.end());
+  end_imports_of(c, dead.id);
   for (const PoolId id : c.draft.pools_of(dead.id)) {
     Pool gone = *c.draft.find<Pool>(id);
     gone.state = PoolState::kGone;
     gone.owner = SessionId();
     gone.importers = importers;
+    if (proof == Proof::kBootOver) forget_importers(gone);
+    for (const PoolExport& e : gone.exports) gone.importers.push_back(e.life_name);
+    std::sort(gone.importers.begin(), gone.importers.end());
+    ask_to_drop_imports(c, gone);
     c.draft.put(std::move(gone));
     c.draft.emit({.kind = EventKind::kPoolGone, .session = dead.id, .pool = id, .reason = reason});
     start_job(c, {.kind = JobKind::kDropPool, .pool = id});
@@ -109,7 +113,7 @@ Fenced fence_node(const Context& c, const FenceByOperator& command) {
     const Pool* pool = c.draft.find<Pool>(id);
     if (!pool || pool->state != PoolState::kGone || pool->node != command.node) continue;
     Pool unmapped = *pool;
-    unmapped.importers.clear();
+    forget_importers(unmapped);
     c.draft.put(std::move(unmapped));
     forget_pool_if_over(c, id);
   }
@@ -146,7 +150,7 @@ Result<Outcome> handle(const Context& c, const ReleaseOrphans& command) {
           Reason::kPermissionDenied,
           "pool " + to_text(id) + " was not left by a predecessor of worker " + (*worker)->name);
     Pool unmapped = *pool;
-    unmapped.importers.clear();
+    forget_importers(unmapped);
     c.draft.put(std::move(unmapped));
     c.draft.require_sync();
     forget_pool_if_over(c, id);

@@ -18,6 +18,7 @@ struct Recount {
   std::map<PoolId, std::set<ReplicaId>> retiring;
   std::map<PoolId, int64_t> leased;
   std::set<ReplicaId> reserved;
+  std::map<ReplicaId, uint32_t> unknown_leased;  // leases of replicas that are not known
 };
 
 std::string check_reservations(const Directory& d, Recount& recount) {
@@ -59,16 +60,26 @@ std::string check_leases(const Directory& d, Recount& recount) {
       return "the deadline index and lease " + to_text(id) + " differ";
     for (const ReplicaId replica_id : lease.replicas) {
       const Replica* replica = d.find<Replica>(replica_id);
-      if (!replica) continue;  // proven gone with its memory
+      if (!replica) {
+        ++recount.unknown_leased[replica_id];
+        continue;
+      }
       ++recount.leases[replica_id];
-      const bool was_readable = replica->state == ReplicaState::kReady ||
-                                replica->state == ReplicaState::kRetiring ||
-                                replica->why == Why::kLedgerMismatch;
+      // RESERVED: a power cut took the commit, and another worker's engine says that it reads it.
+      const bool was_readable =
+          replica->state == ReplicaState::kReady || replica->state == ReplicaState::kRetiring ||
+          replica->why == Why::kLedgerMismatch || !d.find<Pool>(replica->pool)->exports.empty();
       if (!was_readable)
         return "lease " + to_text(id) + " protects replica " + to_text(replica_id) +
                ", which was never readable";
     }
   }
+  for (const auto& [id, count] : recount.unknown_leased)
+    if (d.lease_count(id) != count)
+      return "replica " + to_text(id) + ", which is not known, counts " +
+             std::to_string(d.lease_count(id)) + " leases, " + std::to_string(count) + " name it";
+  if (d.unknown_leased_count() != recount.unknown_leased.size())
+    return "a lease is counted of a replica that is not known and that no lease names";
   return "";
 }
 
@@ -134,6 +145,23 @@ std::string check_overlaps(const Directory& d) {
   return "";
 }
 
+std::string check_exports(const Directory& d, const Pool& pool) {
+  const std::string name = "pool " + to_text(pool.id);
+  if (pool.exports.empty()) return "";
+  if (pool.spec.scope != Scope::kHost) return name + " is private and exported";
+  if (pool.state == PoolState::kClosing) return name + " is being closed and exported";
+  for (const PoolExport& e : pool.exports) {
+    const Session* importer = d.find<Session>(e.importer);
+    if (e.importer.valid() && (!importer || importer->node != pool.node))
+      return name + " is exported to no worker of its node";
+    if (e.imported && !e.importer.valid()) return name + " is read through a worker that is dead";
+    if (pool.state == PoolState::kGone &&
+        !std::binary_search(pool.importers.begin(), pool.importers.end(), e.life_name))
+      return name + " is gone and does not wait for its importer " + e.life_name;
+  }
+  return "";
+}
+
 std::string check_pools(const Directory& d, Recount& recount) {
   for (const auto& [id, entry] : d.pools()) {
     if (!(entry.usage == recount.pools[id]))
@@ -153,6 +181,7 @@ std::string check_pools(const Directory& d, Recount& recount) {
     const bool is_owned = entry.pool.owner.valid();
     if (is_owned == (entry.pool.state == PoolState::kGone))
       return "pool " + to_text(id) + " is gone and owned, or neither";
+    if (std::string broken = check_exports(d, entry.pool); !broken.empty()) return broken;
     if (is_owned && !d.find<Session>(entry.pool.owner))
       return "the owner of pool " + to_text(id) + " is no session";
   }

@@ -39,6 +39,9 @@ struct Presence {
   bool is_asking = false;
   PoolId asked_pool;
   ReplicaId asked_replica;
+  // The leases of its clients are all known here: it was opened, or finished a re-attach, since the
+  // server started.
+  bool leases_stated = false;
 };
 
 // What an owner last said about a pool.

@@ -1,4 +1,6 @@
 // Handlers of pools: registered by their owner, charged to the host's budget, closed by draining.
+#include <map>
+
 #include "common/text.h"
 #include "common/units.h"
 #include "server/directory/context.h"
@@ -80,6 +82,19 @@ Result<Outcome> handle(const Context& c, const RegisterPool& command) {
   return PoolRegistered{id};
 }
 
+namespace {
+
+std::string importers_text(const Pool& pool) {
+  std::map<std::string, int> by_worker;
+  for (const PoolExport& e : pool.exports) ++by_worker[e.worker];
+  std::string text;
+  for (const auto& [worker, count] : by_worker)
+    text += (text.empty() ? "" : ", ") + worker + (count > 1 ? " x" + std::to_string(count) : "");
+  return text;
+}
+
+}  // namespace
+
 Result<Outcome> handle(const Context& c, const ClosePool& command) {
   const Result<const Session*> worker = require_present_worker(c, command.caller);
   if (!worker) return tl::unexpected(worker.error());
@@ -88,6 +103,10 @@ Result<Outcome> handle(const Context& c, const ClosePool& command) {
   if (pool->owner != command.caller.session)
     return refuse(Reason::kPermissionDenied,
                   "pool " + to_text(command.pool) + " does not belong to this session");
+  if (!pool->exports.empty())
+    return refuse(Reason::kStillMapped, "pool " + to_text(pool->id) + " is exported to " +
+                                            importers_text(*pool) +
+                                            "; drain it, and close it when they have let go");
   if (pool->state != PoolState::kClosing) {
     Pool closing = *pool;
     closing.state = PoolState::kClosing;

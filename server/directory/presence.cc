@@ -14,10 +14,12 @@ Result<Outcome> handle(const Context& c, const LinkUp& command) {
       presence->cursor_pool != kEveryPoolSearched)
     return refuse(Reason::kReattaching, "the re-attach of this incarnation is not finished");
   const std::vector<SessionId> unknown = presence->unknown_clients;
+  const bool leases_stated = presence->leases_stated;
   c.draft.put(Presence{.session = command.caller.session,
                        .attachment = Attachment::kAttached,
                        .heartbeat_known = true,
-                       .heartbeat = c.now});
+                       .heartbeat = c.now,
+                       .leases_stated = leases_stated});
   for (const SessionId client : unknown)
     c.draft.ask(
         {.worker = command.caller.session, .kind = Ask::Kind::kClientFenced, .client = client});
@@ -31,7 +33,9 @@ Result<Outcome> handle(const Context& c, const LinkDown& command) {
   const Session* worker = c.draft.find<Session>(command.session);
   if (!worker || worker->incarnation != command.incarnation)
     return Done{};  // a newer Link took over
-  c.draft.put(Presence{.session = command.session});
+  const Presence* presence = c.draft.find<Presence>(command.session);
+  c.draft.put(Presence{.session = command.session,
+                       .leases_stated = presence && presence->leases_stated});
   c.draft.emit({.kind = EventKind::kSessionDetached, .session = command.session});
   return Done{};
 }

@@ -25,7 +25,10 @@ Result<Outcome> handle(const Context& c, const BeginReattach& command) {
     for (const std::string& life_name : client->life_names)
       begun.clients.push_back({id, client->name, life_name});
   }
-  c.draft.put(Presence{.session = worker.id, .attachment = Attachment::kReattaching});
+  const Presence* presence = c.draft.find<Presence>(worker.id);
+  c.draft.put(Presence{.session = worker.id,
+                       .attachment = Attachment::kReattaching,
+                       .leases_stated = presence && presence->leases_stated});
   c.draft.emit(
       {.kind = EventKind::kReattachStarted, .session = worker.id, .count = worker.incarnation});
   c.draft.put(std::move(worker));
@@ -52,8 +55,7 @@ struct Judging {
       case ReplicaState::kReserved:
         return reserved(*replica, row);
       case ReplicaState::kRetiring:
-        return c.draft.lease_count(row.replica) == 0 ? LedgerVerdict::kReclaim
-                                                     : LedgerVerdict::kKeep;
+        return may_be_reclaimed(row.replica) ? LedgerVerdict::kReclaim : LedgerVerdict::kKeep;
       case ReplicaState::kQuarantined:
         return replica->in_reservation ? reserved(*replica, row) : LedgerVerdict::kQuarantine;
     }
@@ -61,6 +63,10 @@ struct Judging {
   }
 
  private:
+  bool may_be_reclaimed(ReplicaId id) const {
+    return c.draft.lease_count(id) == 0 && knows_readers(c, pool);
+  }
+
   ObjectKey key_of(const LedgerRow& row) const {
     return berth::key_of(*ns, row.digest, row.shard, row.part);
   }
@@ -106,14 +112,26 @@ struct Judging {
   }
 
   LedgerVerdict unknown(const LedgerRow& row) const {
-    if (row.state != LedgerState::kSealed || !ns || !fits(row)) return LedgerVerdict::kFree;
+    // Its commit may have landed in the run that a power cut took, and an engine of another worker
+    // may have taken a lease since: it goes by a reclaim, once that worker has stated its leases.
+    const bool may_be_read = row.state == LedgerState::kWritten && !pool.exports.empty() &&
+                             !may_be_reclaimed(row.replica);
+    if ((row.state != LedgerState::kSealed && !may_be_read) || !ns || !fits(row))
+      return LedgerVerdict::kFree;
     Replica replica;
     replica.id = row.replica;
     replica.key = key_of(row);
     replica.pool = pool.id;
     replica.offset = row.offset;
     replica.size_bytes = row.size_bytes;
-    return adopt(replica);
+    if (!may_be_read) return adopt(replica);
+    move_to(c, replica, ReplicaState::kRetiring, Why::kLedgerMismatch);
+    c.draft.emit({.kind = EventKind::kRetiring,
+                  .pool = pool.id,
+                  .replica = replica.id,
+                  .count = 1,
+                  .reason = std::string(name_of(Why::kLedgerMismatch))});
+    return LedgerVerdict::kQuarantine;
   }
 
   bool fits(const LedgerRow& row) const {
@@ -140,7 +158,7 @@ struct Judging {
     const Why leaves = is_copy || over ? Why::kOverQuota : leaves_at_once(c, replica);
     if (leaves == Why::kNone) return LedgerVerdict::kAdopted;
     move_to(c, replica, ReplicaState::kRetiring, leaves);
-    return LedgerVerdict::kReclaim;
+    return may_be_reclaimed(replica.id) ? LedgerVerdict::kReclaim : LedgerVerdict::kAdopted;
   }
 };
 
@@ -161,8 +179,8 @@ void keep_lease(const Context& c, SessionId worker, const HeldLease& held) {
                 c.now + c.config.lease_ttl_default,
                 false,
                 {}};
-    for (const ReplicaId id : held.replicas)
-      if (c.draft.find<Replica>(id)) lease.replicas.push_back(id);
+    // Also those that are not known (yet): the owner of an imported pool may re-attach later.
+    lease.replicas = held.replicas;
     c.draft.put(std::move(lease));
   }
   c.draft.put(SeenLease{held.lease, c.draft.find<Session>(worker)->incarnation});
@@ -290,6 +308,7 @@ Result<Outcome> handle(const Context& c, const EndReattach& command) {
                         end_unheld_leases(c, command.caller.session, incarnation);
   if (finished) {
     presence.cursor_pool = kEveryPoolSearched;
+    presence.leases_stated = true;
     presence.unknown_clients.clear();
     for (const SessionId client : command.clients) {
       const Session* known = c.draft.find<Session>(client);

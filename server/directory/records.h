@@ -92,6 +92,19 @@ struct PoolSpec {
   friend bool operator==(const PoolSpec&, const PoolSpec&) = default;
 };
 
+// A HOST pool that was passed to another worker of its node. One for each time that it was passed:
+// the life lock is held by every process that maps the pool through that, the importer included.
+struct PoolExport {
+  SessionId importer;     // none: that worker is dead, engines of it may still map the pool
+  std::string worker;     // its name
+  std::string life_name;  // made, and tested, by the pool's owner
+  bool imported = false;  // it holds the descriptor: its engines may be told of places in the pool
+  // The importer died before it had stated its leases to this run of the server, so one may be lost.
+  bool unsure = false;
+
+  friend bool operator==(const PoolExport&, const PoolExport&) = default;
+};
+
 struct Pool {
   PoolId id;
   PoolSpec spec;
@@ -101,6 +114,7 @@ struct Pool {
   BootId boot_id;  // of the node when the memory was taken: another boot proves it gone
   PoolState state = PoolState::kOpen;
   std::vector<std::string> importers;  // kGone: life locks that must be proven free first
+  std::vector<PoolExport> exports;
 
   // Most that may be granted at once.
   uint64_t limit_bytes() const { return std::min(spec.budget_bytes, spec.capacity_bytes); }

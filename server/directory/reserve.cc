@@ -85,6 +85,8 @@ class Granting {
       if (!can_reach(*pool, reader_) || pool->state != PoolState::kOpen ||
           replica.id < namespace_.evicted_below)
         return true;
+      // An imported pool whose owner is away serves nobody, so it keeps nobody from storing.
+      if (pool->owner != reader_.worker && !c_.draft.is_present(pool->owner)) return true;
       if (replica.state == ReplicaState::kReady) {
         code = StoreCode::kAlreadyPresent;
         return false;

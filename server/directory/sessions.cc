@@ -50,7 +50,7 @@ void fence_earlier_boots(const Context& c, const OpenWorker& command) {
         pool->boot_id == command.boot_id)
       continue;
     Pool unmapped = *pool;
-    unmapped.importers.clear();
+    forget_importers(unmapped);
     c.draft.put(std::move(unmapped));
     forget_pool_if_over(c, id);
   }
@@ -143,7 +143,7 @@ Result<Outcome> handle(const Context& c, const OpenWorker& command) {
   worker.version = command.version;
   worker.host_memory_bytes = command.host_memory_bytes;
   c.draft.put(worker);
-  c.draft.put(Presence{.session = worker.id});
+  c.draft.put(Presence{.session = worker.id, .leases_stated = true});
   c.draft.require_sync();
   c.draft.emit(
       {.kind = EventKind::kSessionOpened, .session = worker.id, .reason = "worker " + worker.name});

@@ -1,4 +1,7 @@
 // What time does: it hides and it asks. It never frees.
+#include <map>
+#include <optional>
+
 #include "server/directory/context.h"
 
 namespace berth {
@@ -144,8 +147,20 @@ bool ask_reclaims_again(const Context& c, Presence& round) {
   return true;
 }
 
+// Imported pools that are out of use, by who imports them.
+std::multimap<SessionId, PoolId> imports_to_drop(const Context& c) {
+  std::multimap<SessionId, PoolId> found;
+  for (const auto& [id, entry] : c.draft.base().pools()) {
+    if (entry.pool.state == PoolState::kOpen) continue;
+    for (const PoolExport& e : entry.pool.exports)
+      if (e.importer.valid()) found.emplace(e.importer, id);
+  }
+  return found;
+}
+
 // False: a round goes on in the next slice.
 bool repeat_asks(const Context& c) {
+  std::optional<std::multimap<SessionId, PoolId>> to_drop;  // once, and only if anybody is due
   for (const auto& [id, installed] : c.draft.base().presence()) {
     if (!c.draft.is_present(id)) continue;
     const Presence* presence = c.draft.find<Presence>(id);
@@ -157,6 +172,9 @@ bool repeat_asks(const Context& c) {
       round.asked_pool = PoolId();
       round.asked_replica = ReplicaId();
       ask_holders_again(c, id);
+      if (!to_drop) to_drop = imports_to_drop(c);
+      for (auto [it, end] = to_drop->equal_range(id); it != end; ++it)
+        c.draft.ask({.worker = id, .kind = Ask::Kind::kDropImport, .pool = it->second});
     }
     const bool is_over = ask_reclaims_again(c, round);
     round.is_asking = !is_over;

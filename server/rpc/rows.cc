@@ -85,6 +85,14 @@ v1::PoolRow pool_row(const ViewContext& context, const PoolEntry& entry) {
     row.set_spans_out(report->spans_out);
   }
   for (const std::string& importer : pool.importers) row.add_importers(importer);
+  for (const PoolExport& e : pool.exports) {
+    v1::PoolExport& out = *row.add_exports();
+    out.set_worker(e.worker);
+    out.set_session(e.importer.value());
+    out.set_life_name(e.life_name);
+    out.set_imported(e.imported);
+    out.set_unsure(e.unsure);
+  }
   return row;
 }
 

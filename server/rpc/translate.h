@@ -50,6 +50,9 @@ Result<Command> to_command(const v1::OpenSessionRequest&, const RequestContext&)
 Result<Heartbeat> to_command(const v1::Heartbeat&, const RequestContext&);
 Result<RegisterPool> to_command(const v1::RegisterPoolRequest&, const RequestContext&);
 Result<ClosePool> to_command(const v1::ClosePoolRequest&, const RequestContext&);
+Result<ExportPool> to_command(const v1::ExportPoolRequest&, const RequestContext&);
+Result<ImportPool> to_command(const v1::ImportPoolRequest&, const RequestContext&);
+Result<EndExports> to_command(const v1::EndExportsRequest&, const RequestContext&);
 Result<Reserve> to_command(const v1::ReserveRequest&, const RequestContext&);
 Result<Commit> to_command(const v1::CommitRequest&, const RequestContext&);
 Result<Abort> to_command(const v1::AbortRequest&, const RequestContext&);

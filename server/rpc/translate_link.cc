@@ -69,6 +69,9 @@ bool names_caller(const v1::LinkRequest& r) {
     case Asked::kHeartbeat:
     case Asked::kReclaimAck:
     case Asked::kOpenNamespace:
+    case Asked::kExportPool:
+    case Asked::kImportPool:
+    case Asked::kEndExports:
     case Asked::BODY_NOT_SET:
       return false;
   }
@@ -122,6 +125,12 @@ Result<Command> to_command(const v1::LinkRequest& r, const RequestContext& conte
       return any(to_command(r.register_pool(), context));
     case Asked::kClosePool:
       return any(to_command(r.close_pool(), context));
+    case Asked::kExportPool:
+      return any(to_command(r.export_pool(), context));
+    case Asked::kImportPool:
+      return any(to_command(r.import_pool(), context));
+    case Asked::kEndExports:
+      return any(to_command(r.end_exports(), context));
     case Asked::kHello:
       return refuse(Reason::kInvalidArgument,
                     "hello: was sent before; accepted: one, as the first message");
@@ -174,6 +183,15 @@ void fill(v1::LinkResponse* r, Asked asked, const Outcome& outcome, const Reques
     case Asked::kReleaseOrphans:
       r->mutable_release_orphans();
       return;
+    case Asked::kExportPool:
+      r->mutable_export_pool();
+      return;
+    case Asked::kImportPool:
+      r->mutable_import_pool();
+      return;
+    case Asked::kEndExports:
+      r->mutable_end_exports();
+      return;
     case Asked::kHello:
     case Asked::kHeartbeat:
     case Asked::kReclaimAck:
@@ -202,6 +220,9 @@ v1::LinkResponse to_message(const Ask& ask) {
       break;
     case Ask::Kind::kClientFenced:
       message.mutable_client_fenced()->set_client_session(ask.client.value());
+      break;
+    case Ask::Kind::kDropImport:
+      message.mutable_drop_import()->set_pool(ask.pool.value());
       break;
     case Ask::Kind::kWorkerFenced:
       break;

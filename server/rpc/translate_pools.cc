@@ -121,6 +121,32 @@ Result<ClosePool> to_command(const v1::ClosePoolRequest& request, const RequestC
   return fields.checked(ClosePool{context.caller, fields.id<PoolId>("pool", request.pool())});
 }
 
+Result<ExportPool> to_command(const v1::ExportPoolRequest& request, const RequestContext& context) {
+  Fields fields;
+  return fields.checked(ExportPool{
+      context.caller, fields.id<PoolId>("pool", request.pool()),
+      fields.id<SessionId>("importer", request.importer()),
+      fields.name("life_name", request.life_name(), Given::kRequired, kLifeNameLengthMax)});
+}
+
+Result<ImportPool> to_command(const v1::ImportPoolRequest& request, const RequestContext& context) {
+  Fields fields;
+  return fields.checked(ImportPool{
+      context.caller, fields.id<PoolId>("pool", request.pool()),
+      fields.name("life_name", request.life_name(), Given::kRequired, kLifeNameLengthMax)});
+}
+
+Result<EndExports> to_command(const v1::EndExportsRequest& request, const RequestContext& context) {
+  Fields fields;
+  EndExports command{context.caller, fields.id<PoolId>("pool", request.pool()), {}};
+  fields.item_count("life_names", static_cast<size_t>(request.life_names_size()),
+                    context.config.importers_max);
+  for (const std::string& name : request.life_names())
+    command.life_names.push_back(
+        fields.name("life_names", name, Given::kRequired, kLifeNameLengthMax));
+  return fields.checked(std::move(command));
+}
+
 Result<BeginReattach> to_command(const v1::ReattachHello& request, const RequestContext& context) {
   Fields fields;
   BeginReattach command;

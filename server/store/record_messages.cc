@@ -187,6 +187,14 @@ void write(const Pool& record, store::v1::PoolRecord& message) {
   message.set_state(static_cast<uint32_t>(record.state));
   write_all(record.importers, message.mutable_importers());
   message.set_boot_id(id_bytes(record.boot_id));
+  for (const PoolExport& e : record.exports) {
+    store::v1::PoolExportRecord& out = *message.add_exports();
+    out.set_importer(e.importer.value());
+    out.set_worker(e.worker);
+    out.set_life_name(e.life_name);
+    out.set_imported(e.imported);
+    out.set_unsure(e.unsure);
+  }
 }
 
 bool read(const store::v1::PoolRecord& message, Pool& record) {
@@ -203,6 +211,12 @@ bool read(const store::v1::PoolRecord& message, Pool& record) {
   spec.backing_bytes = message.backing_bytes();
   spec.pinned_bytes = message.pinned_bytes();
   record.importers.assign(message.importers().begin(), message.importers().end());
+  for (const store::v1::PoolExportRecord& e : message.exports())
+    record.exports.push_back({.importer = SessionId(e.importer()),
+                              .worker = e.worker(),
+                              .life_name = e.life_name(),
+                              .imported = e.imported(),
+                              .unsure = e.unsure()});
   // Sizes are divided by the page size.
   return spec.page_bytes > 0 && read_id(message.boot_id(), record.boot_id) &&
          read_enum(message.medium(), Medium::kCpu, Medium::kSsd, spec.medium) &&

@@ -60,6 +60,9 @@ void add(std::string& out, const Pool& p) {
                     << p.spec.capacity_bytes << p.spec.page_bytes << p.spec.budget_bytes
                     << p.spec.backing_bytes << p.owner << p.owner_name << p.node << p.boot_id
                     << code(p.state) << p.importers;
+  for (const PoolExport& e : p.exports)
+    Line(out, "export") << p.id << e.importer << e.worker << e.life_name << uint64_t{e.imported}
+                        << uint64_t{e.unsure};
 }
 
 void add(std::string& out, const Reservation& r) {

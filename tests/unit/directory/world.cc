@@ -61,7 +61,7 @@ std::vector<LedgerVerdict> World::reattach(Worker& worker, PoolId pool, std::vec
   begin.boot_id = directory.find<Session>(worker.session)->boot_id;
   worker.incarnation = must<ReattachBegun>(begin).incarnation;
   std::vector<LedgerVerdict> verdicts;
-  if (pool.valid()) {
+  if (pool.valid() || !leases.empty()) {
     ReconcileChunk chunk;
     chunk.caller = worker.caller();
     chunk.pool = pool;
@@ -198,9 +198,11 @@ std::vector<Mutation> World::durable_records() const {
   return out;
 }
 
-void World::restart() {
+void World::restart() { restart_from(durable_records()); }
+
+void World::restart_from(const std::vector<Mutation>& records) {
   Directory rebuilt;
-  rebuilt.install(durable_records());
+  rebuilt.install(records);
   directory = std::move(rebuilt);
   REQUIRE(check_invariants(directory) == "");
   must<Restarted>(Restart{StoreId{9, 9}});

@@ -75,6 +75,9 @@ struct World {
   ProbeAnswer probe_chunks(SessionId client, NamespaceId ns, const std::vector<int>& chunks) const;
   void drain_jobs();
   void restart();  // as after kill -9: what is durable, installed anew, under a raised epoch
+  // As after a power cut: what was durable then.
+  std::vector<Mutation> durable_records() const;
+  void restart_from(const std::vector<Mutation>& records);
 
   const Replica& replica(ReplicaId id) const;
   PoolUsage usage(PoolId id) const { return directory.find_pool(id)->usage; }
@@ -89,7 +92,6 @@ struct World {
   uint64_t next_token = 100;
 
  private:
-  std::vector<Mutation> durable_records() const;
   Token fresh_token() { return {7, ++next_token}; }
 };
 

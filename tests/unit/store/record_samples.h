@@ -95,6 +95,12 @@ class RecordSamples {
     p.state =
         one_of({PoolState::kOpen, PoolState::kClosing, PoolState::kGone, PoolState::kDraining});
     p.importers = texts();
+    if (flag())
+      p.exports.push_back({.importer = id<SessionId>(),
+                           .worker = text(),
+                           .life_name = text(),
+                           .imported = flag(),
+                           .unsure = flag()});
     return p;
   }
   Replica a_replica() {
@@ -212,8 +218,9 @@ inline bool same(const Session& a, const Session& b) {
 }
 inline bool same(const Pool& a, const Pool& b) {
   const auto tie = [](const Pool& p) {
-    const auto& [id, spec, owner, owner_name, node, boot_id, state, importers] = p;
-    return std::tuple(id, spec, owner, owner_name, node, boot_id, state, importers);
+    const auto& [id, spec, owner, owner_name, node, boot_id, state, importers, exports] = p;
+    return std::pair(std::tuple(id, spec, owner, owner_name, node, boot_id, state, importers),
+                     exports);
   };
   return tie(a) == tie(b);
 }
