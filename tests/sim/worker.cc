@@ -232,6 +232,13 @@ void Worker::perform(worker::Action& action) {
                  message = std::move(a.message)] { engine->pushed(run, key, join, message); });
           },
           [&](const worker::EndJoin& a) { end_join(a); },
+          // Workers of the simulated world share no runtime directory.
+          [&](const worker::Introduce&) {},
+          [&](const worker::LockExport&) {},
+          [&](const worker::PassExport&) {},
+          [&](const worker::DiscardLock&) {},
+          [&](const worker::GrantImport&) {},
+          [&](const worker::DropImport&) {},
           [&](const worker::TestLife& a) { test_life(a.life_name); },
           [&](const worker::Fatal& a) {
             // After an operator's fence it may not take its own name back by itself.

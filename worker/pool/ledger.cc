@@ -172,10 +172,13 @@ Result<std::vector<SpanCode>> Ledger::open_spans(LeaseId lease, SessionId client
     if (held->second.client != client)
       return refuse(Reason::kIdInUse, "lease " + to_text(lease) + " is held by another client");
     // Both lists are in the order of the first opening.
-    auto next = held->second.replicas.begin();
+    auto next_own = held->second.replicas.begin();
+    auto next_imported = held->second.imported.begin();
     for (const SpanRequest& item : items) {
-      const auto found = std::find(next, held->second.replicas.end(), item.replica);
-      const bool is_held = found != held->second.replicas.end();
+      auto& opened = item.is_imported ? held->second.imported : held->second.replicas;
+      auto& next = item.is_imported ? next_imported : next_own;
+      const auto found = std::find(next, opened.end(), item.replica);
+      const bool is_held = found != opened.end();
       if (is_held) next = found + 1;
       codes.push_back(is_held ? SpanCode::kOpen : SpanCode::kUnknown);
     }
@@ -188,13 +191,16 @@ Result<std::vector<SpanCode>> Ledger::open_spans(LeaseId lease, SessionId client
     return refuse(Reason::kLimitReached,
                   "with " + std::to_string(items.size()) + " more, more than " +
                       std::to_string(limits_.reader_spans_max) + " reader spans would be out");
-  LedgerLease opened{.client = client, .operation = operation, .replicas = {}};
+  LedgerLease opened{.client = client, .operation = operation, .replicas = {}, .imported = {}};
   for (const SpanRequest& item : items) {
-    codes.push_back(judge(item));
-    if (codes.back() == SpanCode::kOpen) opened.replicas.push_back(item.replica);
+    codes.push_back(item.is_imported ? SpanCode::kOpen : judge(item));
+    if (codes.back() == SpanCode::kOpen)
+      (item.is_imported ? opened.imported : opened.replicas).push_back(item.replica);
   }
-  if (opened.replicas.empty()) return codes;
+  if (opened.replicas.empty() && opened.imported.empty()) return codes;
   opened.replicas.shrink_to_fit();
+  opened.imported.shrink_to_fit();
+  count_imported(opened, +1);
   for (const ReplicaId replica : opened.replicas) count_reader(*find_mutable(replica), client, +1);
   ++spans_by_client_[client].leases;
   leases_by_client_.emplace(client, lease);
@@ -215,6 +221,7 @@ void Ledger::close_lease(LedgerLeases::iterator held) {
   leases_.erase(held);
   leases_by_client_.erase({closed.client, lease});
   --spans_by_client_[closed.client].leases;
+  count_imported(closed, -1);
   for (const ReplicaId replica : closed.replicas) {
     LedgerEntry& entry = *find_mutable(replica);
     count_reader(entry, closed.client, -1);

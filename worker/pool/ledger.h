@@ -147,6 +147,7 @@ class Ledger {
   void set_state(LedgerEntry& entry, LedgerState state);
   void set_writer_out(LedgerEntry& entry, bool out);
   void count_reader(LedgerEntry& entry, SessionId client, int change);
+  void count_imported(const LedgerLease& lease, int sign);
   void update_open_index(const LedgerEntry& entry);
   void forget_idle_client(SessionId client);
   void free_pages(LedgerEntry& entry);

@@ -52,11 +52,13 @@ std::string Ledger::check_invariants() const {
 std::string Ledger::check_leases(Recount& recount) const {
   for (const auto& [lease, held] : leases_) {
     const std::string name = "lease " + to_text(lease);
-    if (held.replicas.empty()) return name + " is held with no span";
+    if (held.replicas.empty() && held.imported.empty()) return name + " is held with no span";
     if (!leases_by_client_.contains({held.client, lease}))
       return name + " is missing in its client's index";
     ClientSpans& spans = recount.clients[held.client];
     ++spans.leases;
+    spans.readers += held.imported.size();
+    recount.reader_spans += held.imported.size();
     for (const ReplicaId replica : held.replicas) {
       const LedgerEntry* entry = find(replica);
       if (!entry) return name + " reads replica " + to_text(replica) + ", which is not held";

@@ -110,6 +110,15 @@ void Ledger::count_reader(LedgerEntry& entry, SessionId client, int change) {
   }
 }
 
+// Their bytes are counted where they lie.
+void Ledger::count_imported(const LedgerLease& lease, int sign) {
+  if (lease.imported.empty()) return;
+  const uint64_t spans = lease.imported.size();
+  ClientSpans& of_client = spans_by_client_[lease.client];
+  of_client.readers = sign > 0 ? of_client.readers + spans : of_client.readers - spans;
+  reader_spans_ = sign > 0 ? reader_spans_ + spans : reader_spans_ - spans;
+}
+
 void Ledger::update_open_index(const LedgerEntry& entry) {
   if (entry.is_open() || entry.writer_out)
     open_by_client_.emplace(entry.client, entry.replica);

@@ -118,6 +118,9 @@ struct SpanRequest {
   PoolId pool;
   uint64_t offset = 0;
   uint64_t size_bytes = 0;
+  // It lies in a pool of another worker that this one imported: not ours to check or to free. Held
+  // under the lease all the same, because a re-attach states what this worker's clients read.
+  bool is_imported = false;
 };
 enum class SpanCode : uint8_t {
   kOpen,
@@ -131,6 +134,7 @@ struct LedgerLease {
   SessionId client;
   OperationNumber operation = 0;
   std::vector<ReplicaId> replicas;  // as opened; twice when it was opened twice
+  std::vector<ReplicaId> imported;  // the same, in imported pools
 };
 using LedgerLeases = absl::btree_map<LeaseId, LedgerLease>;
 

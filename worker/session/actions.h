@@ -83,6 +83,46 @@ struct EndJoin {
   Error error;
 };
 
+// ---- Towards the other workers of this host
+// ---------------------------------------------------------------
+
+// Names that the shell gives: a worker that connected to import from us, a pool that we were passed.
+using PeerId = Id<struct PeerConnection>;
+using ImportId = Id<struct ImportedDescriptor>;
+
+// Who we are from now on, towards those that we import from. No session: end every connection, to
+// them and from them.
+struct Introduce {
+  SessionId session;
+  std::string store_id;
+};
+// Make a life lock for this pool of ours and report it with Agent::export_locked.
+struct LockExport {
+  PeerId peer;
+  size_t pool_slot = 0;
+};
+// Pass that lock and the pool's read-only descriptor, and keep neither lock nor copy of it.
+struct PassExport {
+  PeerId peer;
+  size_t pool_slot = 0;
+  v1::SharedPool message;
+};
+// Nobody will receive it (any more): the file goes, unless it was passed.
+struct DiscardLock {
+  std::string life_name;
+};
+// Push this imported pool to the engine, and have its descriptors fetched with a fresh ticket.
+struct GrantImport {
+  JoinId join;
+  SessionId client;
+  ImportId import;
+  v1::JoinPool pool;
+};
+// Close the descriptors of this imported pool, and forget the tickets for it.
+struct DropImport {
+  ImportId import;
+};
+
 // ---- The rest
 // -------------------------------------------------------------------------------------
 
@@ -104,6 +144,7 @@ struct Note {
 
 using Action =
     std::variant<CallOpenSession, OpenReattach, SendReattach, EndReattach, OpenLink, SendLink,
-                 CloseConnection, Answer, Welcome, Push, EndJoin, TestLife, Fatal, Note>;
+                 CloseConnection, Answer, Welcome, Push, EndJoin, Introduce, LockExport, PassExport,
+                 DiscardLock, GrantImport, DropImport, TestLife, Fatal, Note>;
 
 }  // namespace berth::worker

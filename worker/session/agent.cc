@@ -148,6 +148,33 @@ void Agent::life_tested(std::string_view life_name, Life life, Time now) {
   state_->life_tested(std::string(life_name), life);
 }
 
+// ---- Other workers of this host ----
+
+void Agent::peer_connected(PeerId peer, const v1::WorkerHello& hello, Time now) {
+  const Step step(*state_, now);
+  state_->peer_connected(peer, hello);
+}
+
+void Agent::peer_ended(PeerId peer, Time now) {
+  const Step step(*state_, now);
+  state_->peer_ended(peer);
+}
+
+void Agent::export_locked(PeerId peer, size_t pool_slot, const std::string& life_name, Time now) {
+  const Step step(*state_, now);
+  state_->export_locked(peer, pool_slot, life_name);
+}
+
+void Agent::import_offered(ImportId import, const v1::SharedPool& shared, Time now) {
+  const Step step(*state_, now);
+  state_->import_offered(import, shared);
+}
+
+void Agent::import_ended(ImportId import, Time now) {
+  const Step step(*state_, now);
+  state_->import_ended(import);
+}
+
 // ---- Calls of engines ----
 
 #define BERTH_ADMIT(who)                                                        \

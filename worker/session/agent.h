@@ -64,6 +64,8 @@ struct AgentOptions {
   Duration backoff_max = seconds(2);
   Duration life_test_every = milliseconds(200);
   Duration pool_retry_every = seconds(1);  // a pool that the host's budget has no room for yet
+  Duration export_test_every = seconds(1);   // whether an importer has let go
+  Duration export_retry_every = seconds(5);  // a pool that may not be shared now, or was let go
   size_t reattach_chunk_max = 4096;        // the protocol's bound
   size_t reattach_window = 4;              // chunks sent and not yet judged
 };
@@ -121,6 +123,16 @@ class Agent {
   void client_suspected(SessionId client, Time now);
   enum class Life : uint8_t { kFree, kHeld };
   void life_tested(std::string_view life_name, Life life, Time now);
+
+  // ---- Other workers of this host ----
+  // A worker connected to import our HOST pools, or its connection ended.
+  void peer_connected(PeerId peer, const v1::WorkerHello& hello, Time now);
+  void peer_ended(PeerId peer, Time now);
+  // As asked for with LockExport; an empty name when there is none.
+  void export_locked(PeerId peer, size_t pool_slot, const std::string& life_name, Time now);
+  // We were passed this pool, or the connection that it came over ended.
+  void import_offered(ImportId import, const v1::SharedPool& shared, Time now);
+  void import_ended(ImportId import, Time now);
 
   // ---- Calls of engines: each is answered once ----
   void open_namespace(CallId call, const v1::WorkerOpenNamespaceRequest& request, Time now);

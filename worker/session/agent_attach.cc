@@ -195,7 +195,8 @@ bool AgentState::send_lease_chunk() {
     lease.set_client_session(held->second.client.value());
     lease.set_operation(held->second.operation);
     for (const ReplicaId replica : held->second.replicas) lease.add_replicas(replica.value());
-    named += held->second.replicas.size();
+    for (const ReplicaId replica : held->second.imported) lease.add_replicas(replica.value());
+    named += held->second.replicas.size() + held->second.imported.size();
   }
   if (chunk.leases_size() == 0) return false;
   unjudged.emplace_back();
@@ -266,6 +267,8 @@ void AgentState::link_welcomed(const v1::LinkWelcome& welcome) {
     resolve_loads(client);
     owing.insert(id);
   }
+  actions.emplace_back(Introduce{session, store_id});
+  restate_imports();
   push_server_state();
   note(Note::Level::kInfo, "attached", {{"session", to_text(session)}});
 }
@@ -308,6 +311,7 @@ void AgentState::drain(const std::string& why, Name name) {
   session = {};
   token.clear();
   drop_requests();
+  end_sharing();
   for (auto& [correlation, request] : std::exchange(requests, {})) {
     const auto pending = pending_joins.find(request.join);
     if (pending != pending_joins.end()) pending->second.sent = false;
@@ -351,7 +355,8 @@ void AgentState::drain(const std::string& why, Name name) {
 
 void AgentState::finish_draining_if_empty() {
   ledger.take_acknowledgements();
-  if (!clients.empty() || ledger.entry_count() > 0) return;
+  // What others map of our memory is theirs to read until they let go: it is offered anew only then.
+  if (!clients.empty() || ledger.entry_count() > 0 || !exports.empty()) return;
   for (PoolSlot& slot : pools) {
     if (slot.id.valid()) {
       const auto removed = ledger.remove_pool(slot.id);

@@ -60,6 +60,14 @@ std::string AgentState::check_invariants() const {
   for (const auto& [lease, held] : ledger.leases()) {
     if (!clients.count(held.client)) return "lease " + to_text(lease) + " has no client";
   }
+  for (const auto& [id, client] : clients) {
+    for (const PoolId pool : client.imports)
+      if (!imports.count(pool)) return "client " + to_text(id) + " reads a pool that was let go";
+  }
+  for (const auto& [life_name, one] : exports) {
+    if (one.peer.valid() && !peers.count(one.peer)) return "an export belongs to no peer";
+    if (one.end_sent && !one.is_free) return "an export was ended that somebody may map";
+  }
   if (stage != Stage::kAttached) {
     for (const auto& [correlation, request] : requests) {
       const bool is_kept = request.kind == RequestKind::kOpenClient || request.message.has_commit();
@@ -68,7 +76,7 @@ std::string AgentState::check_invariants() const {
   }
   if (requests.size() > options.requests_max + clients.size() * (2 * limits.operations_max() + 4) +
                             strangers.size() + orphans.size() + pools.size() +
-                            pending_joins.size()) {
+                            pending_joins.size() + exports.size() + imports.size()) {
     return "more requests are on their way than the bounds allow";
   }
   return ledger.check_invariants();

@@ -143,11 +143,23 @@ void AgentState::disown(SessionId id) {
   keep(std::move(wanted));
 }
 
+void fill_pool(v1::JoinPool& pool, const PoolSlot& slot, Access access) {
+  pool.set_pool(slot.id.value());
+  pool.set_name(slot.spec.name());
+  pool.set_medium(slot.spec.medium());
+  pool.set_tier(slot.spec.tier());
+  pool.set_scope(slot.spec.scope());
+  pool.set_map_bytes(slot.map_bytes);
+  pool.set_page_bytes(slot.spec.page_bytes());
+  pool.set_writable(access == Access::kWrite);
+}
+
 void AgentState::welcome(Client& client, const PendingJoin& join,
                          const v1::OpenSessionResponse& answer) {
   client.join = join.join;
   client_by_join[join.join] = client.session;
   client.pools = claim_pools(client.engine_id);
+  client.imports.clear();  // told again, to the new join
   Welcome action{join.join, client.session, {}, client.pools};
   v1::JoinWelcome& message = action.message;
   message.set_version(kProtocolNewest);
@@ -157,15 +169,7 @@ void AgentState::welcome(Client& client, const PendingJoin& join,
   message.set_descriptor_ticket(join.ticket);
   for (const size_t index : client.pools) {
     const PoolSlot& slot = pools[index];
-    v1::JoinPool& pool = *message.add_pools();
-    pool.set_pool(slot.id.value());
-    pool.set_name(slot.spec.name());
-    pool.set_medium(slot.spec.medium());
-    pool.set_tier(slot.spec.tier());
-    pool.set_scope(slot.spec.scope());
-    pool.set_map_bytes(slot.map_bytes);
-    pool.set_page_bytes(slot.spec.page_bytes());
-    pool.set_writable(true);
+    fill_pool(*message.add_pools(), slot, Access::kWrite);
   }
   *message.mutable_limits() = limits;
   message.set_worker_name(options.worker_name);
@@ -177,6 +181,7 @@ void AgentState::welcome(Client& client, const PendingJoin& join,
        {{"session", to_text(client.session)},
         {"engine", client.engine_id},
         {"pools", std::to_string(client.pools.size())}});
+  grant_imports(client);
   repeat_requests_to(client);
 }
 

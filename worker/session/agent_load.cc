@@ -121,8 +121,10 @@ uint32_t AgentState::open_chunks(const Client& client, OperationNumber number,
   std::vector<pool::SpanRequest> wanted;
   for (int i = 0; i < response.replicas_size(); ++i) {
     const PoolId pool(response.pools(i));
-    wanted.push_back({ReplicaId(response.replicas(i)), may_map(client, pool) ? pool : PoolId(),
-                      response.offsets(i), response.sizes(i)});
+    const bool is_imported = client.imports.count(pool) > 0;
+    wanted.push_back({ReplicaId(response.replicas(i)),
+                      is_imported || may_map(client, pool) ? pool : PoolId(), response.offsets(i),
+                      response.sizes(i), is_imported});
   }
   const auto codes = ledger.open_spans(LeaseId(response.lease()), client.session, number, wanted);
   if (!codes) {

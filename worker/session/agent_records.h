@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "berth/v1/worker.pb.h"
 #include "common/ids.h"
 #include "common/time.h"
 #include "worker/session/actions.h"
@@ -58,6 +59,7 @@ struct Client {
   // It is dead when all of these are free. More than one after its stream broke and came back.
   std::vector<std::string> life_names;
   std::vector<size_t> pools;  // it may map them
+  std::set<PoolId> imports;   // of other workers: it was told to map them
   bool rejoining = false;     // told to join again: calls are refused, its spans stand until proof
   Ending ending = Ending::kNo;  // its spans are back; what it owes is being settled
   std::vector<CallId> leave_calls;
@@ -102,6 +104,9 @@ enum class RequestKind : uint8_t {
   kEndClient,  // CloseSession or FenceClient, of a client of ours or of the predecessor's
   kReleaseOrphan,
   kRegisterPool,
+  kExportPool,
+  kImportPool,
+  kEndExport,
   kResolve,
 };
 
@@ -114,6 +119,8 @@ struct Request {
   JoinId join;
   PoolId orphan;
   size_t pool_slot = 0;
+  PoolId import;          // kImportPool
+  std::string life_name;  // kExportPool, kImportPool, kEndExport
   std::vector<uint64_t> named;  // kAbort: replicas; kRelease: leases
   std::vector<size_t> indexes;  // kRenew: which handle of the call each lease is
   size_t items = 0;             // kRenew: handles of the call
@@ -130,6 +137,33 @@ struct PoolSlot {
   bool is_sent = false;    // registration is on its way
   Time try_at;             // after a refusal that may pass
   std::string claimed_by;  // PROCESS scope without a configured engine
+};
+
+// Another worker of this host that imports from us.
+struct Peer {
+  v1::WorkerHello hello;
+  std::map<size_t, Time> pools;  // by slot: passed or being passed to it, or not to be tried before
+};
+
+// A HOST pool of ours, passed or being passed to a peer. It is over when its life lock is free.
+struct Export {
+  PeerId peer;  // none once its connection is gone
+  SessionId importer;
+  size_t pool_slot = 0;
+  PoolId pool;
+  bool is_sent = false;      // ExportPool is on its way
+  bool is_recorded = false;  // at the server: it may be passed
+  bool is_free = false;
+  bool end_sent = false;
+};
+
+// A pool of another worker that we hold the descriptor of.
+struct Import {
+  ImportId id;
+  v1::SharedPool shared;
+  bool is_sent = false;      // ImportPool is on its way
+  bool is_stated = false;    // over the present Link
+  bool is_imported = false;  // clients may be told of it
 };
 
 struct NamespaceFacts {

@@ -118,6 +118,13 @@ void AgentState::answered(const Request& request, const v1::LinkResponse& messag
       return note(Note::Level::kInfo, "orphan_released", {{"pool", to_text(request.orphan)}});
     case RequestKind::kRegisterPool:
       return pool_registered(request, message.register_pool());
+    case RequestKind::kExportPool:
+      return export_answered(request.life_name, {});
+    case RequestKind::kImportPool:
+      return import_answered(request.import, request.life_name, {});
+    case RequestKind::kEndExport:
+      exports.erase(request.life_name);
+      return;
     case RequestKind::kResolve:
       if (client) resolved(*client, request.operation, message.resolve());
       return;
@@ -151,7 +158,14 @@ void AgentState::refused(uint64_t correlation, Request request, const Error& err
       return client_opened(request, tl::unexpected(error));
     case RequestKind::kRegisterPool:
       return pool_registered(request, tl::unexpected(error));
+    case RequestKind::kExportPool:
+      if (refusal == Refusal::kAgain) return put_back(correlation, std::move(request));
+      return export_answered(request.life_name, tl::unexpected(error));
+    case RequestKind::kImportPool:
+      if (refusal == Refusal::kAgain) return put_back(correlation, std::move(request));
+      return import_answered(request.import, request.life_name, tl::unexpected(error));
     case RequestKind::kAbort:
+    case RequestKind::kEndExport:
     case RequestKind::kRelease:
     case RequestKind::kEndClient:
     case RequestKind::kReleaseOrphan:
@@ -230,6 +244,12 @@ void AgentState::drop_requests() {
       orphans_sent.erase(request.orphan);
     } else if (request.kind == RequestKind::kRegisterPool) {
       pools[request.pool_slot].is_sent = false;
+    } else if (request.kind == RequestKind::kExportPool || request.kind == RequestKind::kEndExport) {
+      if (const auto found = exports.find(request.life_name); found != exports.end())
+        found->second.is_sent = found->second.end_sent = false;
+    } else if (request.kind == RequestKind::kImportPool) {
+      if (const auto found = imports.find(request.import); found != imports.end())
+        found->second.is_sent = false;
     } else {
       if (request.message.has_acquire() && client) client->unresolved.insert(request.operation);
       answer_unavailable(request, v1::MISS_REASON_UNAVAILABLE);
@@ -258,6 +278,8 @@ void AgentState::pushed(const v1::LinkResponse& message) {
       tell_rejoin(*client, "the session was fenced");
       return end_client(*client, Ending::kDisowned);
     }
+    case v1::LinkResponse::kDropImport:
+      return drop_import(PoolId(message.drop_import().pool()));
     case v1::LinkResponse::kError:
       return detach(error_from_wire(message.error()));
     default:
@@ -278,6 +300,9 @@ void AgentState::flush() {
   say_strangers_dead();
   release_orphans();
   register_pools();
+  offer_pools();
+  send_exports();
+  send_imports();
   send_pending_joins();
 }
 

@@ -26,6 +26,10 @@ enum class Stage : uint8_t {
   kFailed,  // a Fatal was given
 };
 
+enum class Access : uint8_t { kRead, kWrite };
+// What whoever maps the pool is told of it.
+void fill_pool(v1::JoinPool& pool, const PoolSlot& slot, Access access);
+
 struct AgentState {
   AgentState(AgentOptions options_in, pool::Ledger& ledger_in);
 
@@ -164,6 +168,23 @@ struct AgentState {
   void send_acknowledgements();
   void heartbeat_seen(uint64_t sequence);
 
+  // ---- agent_sharing.cc: HOST pools of ours that others read, and of others that ours read ----
+  void peer_connected(PeerId peer, const v1::WorkerHello& hello);
+  void peer_ended(PeerId peer);
+  void export_locked(PeerId peer, size_t pool_slot, const std::string& life_name);
+  void offer_pools();
+  void export_answered(const std::string& life_name, const Result<>& answer);
+  void export_free(const std::string& life_name);
+  void send_exports();
+  void end_sharing();
+  void import_offered(ImportId id, const v1::SharedPool& shared);
+  void import_ended(ImportId id);
+  void send_imports();
+  void import_answered(PoolId pool, const std::string& life_name, const Result<>& answer);
+  void grant_imports(Client& client);
+  void drop_import(PoolId pool);
+  void restate_imports();
+
   // ---- agent_operations.cc: numbered operations and their answers ----
   // An operation to work on; nothing when the call was answered or now waits for an earlier try.
   Operation* begin_operation(CallId call, Client& client, OperationNumber number,
@@ -244,6 +265,11 @@ struct AgentState {
   std::map<SessionId, Stranger> strangers;
   std::map<PoolId, std::set<std::string>> orphans;  // pool of the predecessor: who may map it
   std::set<PoolId> orphans_sent;
+
+  // Other workers of this host
+  std::map<PeerId, Peer> peers;
+  std::map<std::string, Export> exports;  // by life lock
+  std::map<PoolId, Import> imports;
 };
 
 }  // namespace berth::worker

@@ -8,7 +8,7 @@ void AgentState::watch(const std::string& life_name) { watched.emplace(life_name
 void AgentState::test_due_locks() {
   for (auto& [name, test_at] : watched) {
     if (test_at > now) continue;
-    test_at = now + options.life_test_every;
+    test_at = now + (exports.count(name) ? options.export_test_every : options.life_test_every);
     actions.emplace_back(TestLife{name});
   }
 }
@@ -26,7 +26,7 @@ bool AgentState::is_wanted(const std::string& life_name) const {
   for (const auto& [pool, importers] : orphans) {
     if (importers.count(life_name)) return true;
   }
-  return false;
+  return exports.count(life_name) > 0;
 }
 
 void AgentState::life_tested(const std::string& life_name, Agent::Life life) {
@@ -55,6 +55,7 @@ void AgentState::life_tested(const std::string& life_name, Agent::Life life) {
       stranger.is_dead = true;
   }
   for (auto& [pool, importers] : orphans) importers.erase(life_name);
+  export_free(life_name);
 }
 
 void AgentState::expect_strangers(const google::protobuf::RepeatedPtrField<v1::ClientInfo>& known) {

@@ -81,6 +81,12 @@ struct AgentRig::Filer {
   void operator()(Welcome& a) { rig.welcomes.push_back(a); }
   void operator()(Push& a) { rig.pushes.push_back(a); }
   void operator()(EndJoin& a) { rig.ended_joins.push_back(a); }
+  void operator()(Introduce& a) { rig.introduced.push_back(a.session); }
+  void operator()(LockExport& a) { rig.locks_wanted.push_back(a); }
+  void operator()(PassExport& a) { rig.passed.push_back(a); }
+  void operator()(DiscardLock& a) { rig.discarded.push_back(a.life_name); }
+  void operator()(GrantImport& a) { rig.granted.push_back(a); }
+  void operator()(DropImport& a) { rig.dropped.push_back(a.import); }
   void operator()(TestLife& a) { rig.life_tests.push_back(a.life_name); }
   void operator()(Fatal& a) { rig.fatals.push_back(a.error); }
   void operator()(Note& a) { rig.notes.push_back(a.event); }

@@ -135,6 +135,12 @@ class AgentRig {
   std::vector<Welcome> welcomes;
   std::vector<Push> pushes;
   std::vector<EndJoin> ended_joins;
+  std::vector<SessionId> introduced;
+  std::vector<LockExport> locks_wanted;
+  std::vector<PassExport> passed;
+  std::vector<std::string> discarded;
+  std::vector<GrantImport> granted;
+  std::vector<ImportId> dropped;
   std::vector<std::string> life_tests;
   std::vector<Error> fatals;
   std::vector<std::string> notes;
