@@ -89,6 +89,7 @@ void read_worker(ConfigTable table, WorkerConfig& config) {
     }
   }
   config.clients_max = static_cast<size_t>(table.integer("clients_max", 64, {1, 4096}));
+  config.share_host_pools = table.boolean("share_host_pools", true);
   config.prefault_threads = static_cast<unsigned>(table.integer("prefault_threads", 2, {1, 256}));
   const std::string level =
       table.choice("log_level", "info", {"debug", "info", "warning", "error"});

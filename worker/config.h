@@ -25,6 +25,7 @@ struct WorkerConfig {
   std::string runtime_directory;  // life files
   std::optional<Address> http;
   size_t clients_max = 64;
+  bool share_host_pools = true;  // with the other workers of this runtime directory
   log::Level log_level = log::Level::kInfo;
   std::vector<std::string> write_order;
   unsigned prefault_threads = 2;

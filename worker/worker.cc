@@ -108,6 +108,7 @@ class RunningWorker {
   RunningWorker(const WorkerConfig& config, const HostMemory& host, const BootId& boot_id,
                 PoolSet& pools, LifeKeeper& keeper)
       : config_(config),
+        pool_descriptors_(pools.descriptors()),
         host_(agent_options(config, host, boot_id, pools)),
         service_(service_options(config, pools), host_, keeper),
         link_(config.server, config.exposure, host_) {
@@ -122,6 +123,7 @@ class RunningWorker {
     if (!descriptors) return tl::unexpected(descriptors.error());
     descriptors_ = std::move(*descriptors);
     service_.set_descriptors(descriptors_.get());
+    if (config_.share_host_pools) start_sharing(keeper);
     grpc::ServerBuilder builder;
     builder.RegisterService(&service_);
     RpcListener listener;
@@ -132,6 +134,20 @@ class RunningWorker {
     if (!server) return tl::unexpected(server.error());
     server_ = std::move(*server);
     return start_http();
+  }
+
+  // Without it this worker serves its own engines all the same.
+  void start_sharing(LifeKeeper& keeper) {
+    NeighboursOptions options;
+    options.directory = config_.runtime_directory;
+    options.worker_name = config_.name;
+    options.pool_descriptors = pool_descriptors_;
+    auto neighbours = Neighbours::start(std::move(options), host_, keeper);
+    if (!neighbours) {
+      return log::warning("sharing_off", {{"message", neighbours.error().message}});
+    }
+    neighbours_ = std::move(*neighbours);
+    service_.set_neighbours(neighbours_.get());
   }
 
   // Until a signal or a fatal refusal; returns the exit code.
@@ -172,6 +188,7 @@ class RunningWorker {
     service_.close();
     if (server_.server) server_.shut_down(kShutdownWithin);
     link_.stop();
+    if (neighbours_) neighbours_->stop();
     descriptors_.reset();
   }
 
@@ -208,6 +225,11 @@ class RunningWorker {
                          std::is_same_v<Body, Push> || std::is_same_v<Body, EndJoin> ||
                          std::is_same_v<Body, TestLife>) {
       service_.perform(body);
+    } else if constexpr (std::is_same_v<Body, GrantImport> || std::is_same_v<Body, DropImport>) {
+      service_.perform(body);
+    } else if constexpr (std::is_same_v<Body, Introduce> || std::is_same_v<Body, LockExport> ||
+                         std::is_same_v<Body, PassExport> || std::is_same_v<Body, DiscardLock>) {
+      if (neighbours_) neighbours_->perform(body);
     } else {
       link_.perform(body);
     }
@@ -224,10 +246,12 @@ class RunningWorker {
   }
 
   const WorkerConfig& config_;
+  const std::vector<int> pool_descriptors_;
   const SteadyClock clock_;
   std::mutex mutex_;
   std::optional<Error> fatal_;  // guarded by mutex_
   AgentHost host_;
+  std::unique_ptr<Neighbours> neighbours_;
   EngineService service_;
   LinkClient link_;
   std::unique_ptr<DescriptorServer> descriptors_;

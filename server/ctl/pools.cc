@@ -52,7 +52,8 @@ const std::vector<Field<v1::PoolRow>>& pool_fields() {
        [](const Pool& p) -> Value { return p.usage().hard_pin_bytes(); }},
       {{"quarantined_replicas", "QUARANTINED", Kind::kCount, Shown::kEverywhere, true},
        [](const Pool& p) -> Value { return p.usage().quarantined_replicas(); }},
-      {{"exported_to", "EXPORTED-TO", Kind::kList}, [](const Pool& p) -> Value { return pool_importers(p); }},
+      {{"exported_to", "EXPORTED-TO", Kind::kList},
+       [](const Pool& p) -> Value { return pool_importers(p); }},
       {{"importers", "IMPORTERS", Kind::kList},
        [](const Pool& p) -> Value {
          return std::vector<std::string>(p.importers().begin(), p.importers().end());

@@ -399,10 +399,9 @@ using Command =
     std::variant<Restart, OpenNamespace, SetNamespaceQuota, OpenWorker, OpenClient, CloseSession,
                  FenceClient, FenceByOperator, ReleaseOrphans, LinkUp, LinkDown, Heartbeat,
                  BeginReattach, ReconcileChunk, EndReattach, RegisterPool, ClosePool, ExportPool,
-                 ImportPool, EndExports, Reserve,
-                 Commit, Abort, Evict, EvictChunks, MakeRoom, EvictNamespace, TrimPool, Drain,
-                 Undrain, PinChunks, UnpinChunks, SetEviction, ReclaimAck, Acquire, Renew, Release,
-                 Tick, RunJob>;
+                 ImportPool, EndExports, Reserve, Commit, Abort, Evict, EvictChunks, MakeRoom,
+                 EvictNamespace, TrimPool, Drain, Undrain, PinChunks, UnpinChunks, SetEviction,
+                 ReclaimAck, Acquire, Renew, Release, Tick, RunJob>;
 using Outcome =
     std::variant<Done, Restarted, NamespaceOpened, WorkerOpened, ClientOpened, Fenced,
                  ReattachBegun, ChunkReconciled, ReattachEnded, PoolRegistered, PoolClosing,

@@ -95,8 +95,8 @@ enum class Proof : uint8_t {
 // A worker is proven dead: its name is free, its pools are GONE, its clients wait for a successor.
 void fence_worker(const Context& c, const Session& worker, Proof proof, std::string reason);
 // Whether every lease on its replicas is known. After a power cut one may be missing until its
-// worker stated what its clients hold: of the owner's clients the owner's own re-attach says it (and
-// its ledger keeps their spans), of another worker's clients only that worker can.
+// worker stated what its clients hold: of the owner's clients the owner's own re-attach says it
+// (and its ledger keeps their spans), of another worker's clients only that worker can.
 bool knows_readers(const Context& c, const Pool& pool);
 // Asks its importers to let go of it.
 void ask_to_drop_imports(const Context& c, const Pool& pool);

@@ -34,8 +34,8 @@ Result<Outcome> handle(const Context& c, const LinkDown& command) {
   if (!worker || worker->incarnation != command.incarnation)
     return Done{};  // a newer Link took over
   const Presence* presence = c.draft.find<Presence>(command.session);
-  c.draft.put(Presence{.session = command.session,
-                       .leases_stated = presence && presence->leases_stated});
+  c.draft.put(
+      Presence{.session = command.session, .leases_stated = presence && presence->leases_stated});
   c.draft.emit({.kind = EventKind::kSessionDetached, .session = command.session});
   return Done{};
 }

@@ -99,7 +99,8 @@ struct PoolExport {
   std::string worker;     // its name
   std::string life_name;  // made, and tested, by the pool's owner
   bool imported = false;  // it holds the descriptor: its engines may be told of places in the pool
-  // The importer died before it had stated its leases to this run of the server, so one may be lost.
+  // The importer died before it had stated its leases to this run of the server, so one may be
+  // lost.
   bool unsure = false;
 
   friend bool operator==(const PoolExport&, const PoolExport&) = default;

@@ -69,8 +69,7 @@ Result<> check_export(const Context& c, const ExportPool& command, const Pool& p
                                              " has limits.importers_max = " +
                                              std::to_string(c.config.importers_max) + " exports");
   if (imports_of(c, command.importer) >= c.config.imports_max)
-    return refuse(Reason::kLimitReached, "worker " + importer->name +
-                                             " has limits.imports_max = " +
+    return refuse(Reason::kLimitReached, "worker " + importer->name + " has limits.imports_max = " +
                                              std::to_string(c.config.imports_max) + " imports");
   return {};
 }
@@ -142,8 +141,8 @@ Result<Outcome> handle(const Context& c, const EndExports& command) {
                   "pool " + to_text(command.pool) + " does not belong to this session");
   Pool changed = *pool;
   for (const std::string& life_name : command.life_names) {
-    const auto found = std::find_if(changed.exports.begin(), changed.exports.end(),
-                                    by_life_name(life_name));
+    const auto found =
+        std::find_if(changed.exports.begin(), changed.exports.end(), by_life_name(life_name));
     if (found == changed.exports.end()) continue;  // ended before
     c.draft.emit({.kind = EventKind::kExportEnded,
                   .session = found->importer,

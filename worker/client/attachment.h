@@ -17,7 +17,9 @@ namespace berth::client {
 struct Attachment {
   std::shared_ptr<Session> session;
   LifeDescriptor life;  // reset by leave(), as maps
+  // Replaced when a pool of another worker comes or goes; who uses an earlier one keeps it alive.
   std::shared_ptr<const PoolMaps> maps;
+  std::vector<std::weak_ptr<const PoolMaps>> earlier_maps;
   std::unique_ptr<v1::Worker::StubInterface> stub;
   uint64_t worker_incarnation = 0;
   std::string worker_name;

@@ -1,5 +1,6 @@
 #include "worker/client/core.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/names.h"
@@ -239,7 +240,12 @@ Result<> Core::leave() {
                   "handles or stores are still out; release them, then leave");
   const auto has_paid = [this] { return !attachment_ || !owes_locked(); };
   changed_.wait_for(lock, std::chrono::milliseconds(options_.control_deadline.millis), has_paid);
-  if (attachment_ && attachment_->maps.use_count() > 1)
+  const auto is_used = [](const Attachment& attachment) {
+    return attachment.maps.use_count() > 1 ||
+           std::any_of(attachment.earlier_maps.begin(), attachment.earlier_maps.end(),
+                       [](const auto& earlier) { return !earlier.expired(); });
+  };
+  if (attachment_ && is_used(*attachment_))
     return refuse(Reason::kStillMapped,
                   "calls, handles or stores are still out; end them, then leave");
   left_ = true;

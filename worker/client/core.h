@@ -130,6 +130,10 @@ class Core : public std::enable_shared_from_this<Core> {
   void serve(JoinStream& stream, const std::shared_ptr<Attachment>& attachment);
   bool handle_message(JoinStream& stream, const std::shared_ptr<Attachment>& attachment,
                       const v1::JoinResponse& message);
+  void add_pool(JoinStream& stream, const std::shared_ptr<Attachment>& attachment,
+                const v1::JoinPoolAdded& added);
+  void drop_pool(const std::shared_ptr<Attachment>& attachment, PoolId pool);
+  void replace_maps_locked(Attachment& attachment, PoolMaps maps);
   JoinEnd note_join_refused(const std::shared_ptr<Session>& asked_for, const Error& error);
   void end_session_locked();
 

@@ -5,6 +5,11 @@
 #include "worker/client/core.h"
 
 namespace berth::client {
+namespace {
+
+constexpr size_t kPoolsMax = 512;  // mapped at once, those of other workers included
+
+}  // namespace
 
 void Core::run_join() {
   Duration back_off = options_.rejoin_after_min;
@@ -107,6 +112,8 @@ void Core::serve(JoinStream& stream, const std::shared_ptr<Attachment>& attachme
 // False: the join is over.
 bool Core::handle_message(JoinStream& stream, const std::shared_ptr<Attachment>& attachment,
                           const v1::JoinResponse& message) {
+  if (message.has_pool_added()) add_pool(stream, attachment, message.pool_added());
+  if (message.has_pool_gone()) drop_pool(attachment, PoolId(message.pool_gone().pool()));
   OperationNumber poisoned = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -132,6 +139,35 @@ bool Core::handle_message(JoinStream& stream, const std::shared_ptr<Attachment>&
   }
   if (poisoned != 0) stream.send_poisoned(poisoned);
   return true;
+}
+
+// A pool of another worker. Without it the join is as good as before.
+void Core::add_pool(JoinStream& stream, const std::shared_ptr<Attachment>& attachment,
+                    const v1::JoinPoolAdded& added) {
+  Result<PoolMapping> mapping = stream.fetch(added);
+  if (!mapping) {
+    log::warning("pool_not_mapped",
+                 {{"pool", added.pool().name()}, {"message", mapping.error().message}});
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  if (!attachment->maps || attachment->maps->pool_count() >= kPoolsMax)
+    return;  // it left, or: enough
+  replace_maps_locked(*attachment, attachment->maps->with(std::move(*mapping)));
+}
+
+// Handles that read from it keep it mapped until they are gone.
+void Core::drop_pool(const std::shared_ptr<Attachment>& attachment, PoolId pool) {
+  std::shared_ptr<const PoolMaps> before;  // unmapped outside of the lock
+  const std::lock_guard lock(mutex_);
+  before = attachment->maps;
+  if (before) replace_maps_locked(*attachment, before->without(pool));
+}
+
+void Core::replace_maps_locked(Attachment& attachment, PoolMaps maps) {
+  std::erase_if(attachment.earlier_maps, [](const auto& earlier) { return earlier.expired(); });
+  attachment.earlier_maps.push_back(attachment.maps);
+  attachment.maps = std::make_shared<const PoolMaps>(std::move(maps));
 }
 
 Core::JoinEnd Core::note_join_refused(const std::shared_ptr<Session>& asked_for,

@@ -125,6 +125,23 @@ Result<> JoinStream::receive_pools(const v1::JoinWelcome& welcome, Attachment& a
   return {};
 }
 
+Result<PoolMapping> JoinStream::fetch(const v1::JoinPoolAdded& added) {
+  Result<UniqueFd> socket = connect_seqpacket(options_.socket + ".fd");
+  if (!socket) return tl::unexpected(socket.error());
+  if (const Result<> set = set_socket_timeout(socket->get(), options_.control_deadline); !set)
+    return tl::unexpected(set.error());
+  if (const Result<> sent = send_descriptors(socket->get(), added.descriptor_ticket(), {}); !sent)
+    return tl::unexpected(sent.error());
+  Result<DescriptorMessage> message = receive_descriptors(socket->get());
+  if (!message) return tl::unexpected(message.error());
+  if (message->descriptors.size() != 2)
+    return refuse(Reason::kInternal, "the worker sent another number of descriptors than two");
+  const v1::JoinPool& pool = added.pool();
+  return PoolMapping::map_imported({PoolId(pool.pool()), pool.name(), pool.map_bytes(), false},
+                                   message->descriptors[1].get(),
+                                   std::move(message->descriptors[0]));
+}
+
 std::optional<v1::JoinResponse> JoinStream::read() {
   v1::JoinResponse response;
   if (!stream_->Read(&response)) return std::nullopt;

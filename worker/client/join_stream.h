@@ -30,6 +30,9 @@ class JoinStream {
 
   // Waits for the next message; none at the end of the stream.
   std::optional<v1::JoinResponse> read();
+  // Fetches and maps a pool of another worker. Errors: kIoError, kUnavailable, kInternal; the join
+  // goes on without it.
+  Result<PoolMapping> fetch(const v1::JoinPoolAdded& added);
   // Says that the operation will not be handed out (any more).
   void send_poisoned(OperationNumber operation);
 

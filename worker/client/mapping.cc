@@ -20,11 +20,21 @@ Result<PoolMapping> PoolMapping::map(const PoolAnnouncement& pool, int fd) {
   return mapping;
 }
 
+Result<PoolMapping> PoolMapping::map_imported(const PoolAnnouncement& pool, int fd, UniqueFd life) {
+  BERTH_CHECK(!pool.writable, "another worker's pool is read, never written");
+  Result<PoolMapping> mapping = map(pool, fd);
+  if (mapping) mapping->life_ = std::move(life);
+  return mapping;
+}
+
 PoolMapping::PoolMapping(const PoolAnnouncement& pool, std::span<std::byte> memory)
     : pool_(pool.pool), writable_(pool.writable), memory_(memory) {}
 
 PoolMapping::PoolMapping(PoolMapping&& other) noexcept
-    : pool_(other.pool_), writable_(other.writable_), memory_(std::exchange(other.memory_, {})) {}
+    : life_(std::move(other.life_)),
+      pool_(other.pool_),
+      writable_(other.writable_),
+      memory_(std::exchange(other.memory_, {})) {}
 
 PoolMapping::~PoolMapping() {
   if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
@@ -44,14 +54,28 @@ Result<PoolMaps> PoolMaps::map(LifeDescriptor life, const std::vector<PoolAnnoun
   for (size_t i = 0; i < pools.size(); ++i) {
     Result<PoolMapping> mapping = PoolMapping::map(pools[i], descriptors[i].get());
     if (!mapping) return tl::unexpected(mapping.error());
-    maps.pools_.push_back(std::move(*mapping));
+    maps.pools_.push_back(std::make_shared<const PoolMapping>(std::move(*mapping)));
   }
   return maps;
 }
 
+PoolMaps PoolMaps::with(PoolMapping mapping) const {
+  PoolMaps maps = without(mapping.pool());
+  maps.pools_.push_back(std::make_shared<const PoolMapping>(std::move(mapping)));
+  return maps;
+}
+
+PoolMaps PoolMaps::without(PoolId pool) const {
+  PoolMaps maps;
+  maps.life_ = life_;
+  for (const auto& mapping : pools_)
+    if (mapping->pool() != pool) maps.pools_.push_back(mapping);
+  return maps;
+}
+
 const PoolMapping* PoolMaps::find(PoolId pool) const {
-  for (const PoolMapping& mapping : pools_)
-    if (mapping.pool() == pool) return &mapping;
+  for (const auto& mapping : pools_)
+    if (mapping->pool() == pool) return mapping.get();
   return nullptr;
 }
 

@@ -1,7 +1,8 @@
-// The memory of one join: the life lock's descriptor and a mapping for each pool of the worker.
-// Shared by every store and load that has spans in it, so the last of them unmaps it: a worker
-// restart never takes memory away under a reader. The life lock is closed after the last pool is
-// unmapped, because its closing is the proof that this process maps nothing any more.
+// The memory of one join: the life lock's descriptor and a mapping for each pool of the worker, and
+// of other workers of the host (read-only, with a life lock each; they come and go while the join
+// lasts). Shared by every store and load that has spans in it, so the last of them unmaps it: a
+// worker restart never takes memory away under a reader. The life lock is closed after the last
+// pool is unmapped, because its closing is the proof that this process maps nothing any more.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +31,8 @@ class PoolMapping {
   // Maps shared, not inherited by children of fork(). The descriptor can be closed afterwards.
   // Errors: kIoError naming the pool.
   static Result<PoolMapping> map(const PoolAnnouncement& pool, int fd);
+  // Of another worker: `life` is closed after the memory is unmapped, and says so.
+  static Result<PoolMapping> map_imported(const PoolAnnouncement& pool, int fd, UniqueFd life);
   PoolMapping(PoolMapping&& other) noexcept;
   PoolMapping& operator=(PoolMapping&&) = delete;
   ~PoolMapping();
@@ -42,6 +45,7 @@ class PoolMapping {
  private:
   PoolMapping(const PoolAnnouncement& pool, std::span<std::byte> memory);
 
+  UniqueFd life_;
   PoolId pool_;
   bool writable_;
   std::span<std::byte> memory_;
@@ -57,6 +61,11 @@ class PoolMaps {
   static Result<PoolMaps> map(LifeDescriptor life, const std::vector<PoolAnnouncement>& pools,
                               std::span<const UniqueFd> descriptors);
 
+  // The same with one more, or one less: what is mapped in both is shared.
+  PoolMaps with(PoolMapping mapping) const;
+  PoolMaps without(PoolId pool) const;
+  size_t pool_count() const { return pools_.size(); }
+
   std::span<const std::byte> readable(PoolId pool, uint64_t offset, uint64_t size_bytes) const;
   std::span<std::byte> writable(PoolId pool, uint64_t offset, uint64_t size_bytes) const;
 
@@ -65,7 +74,7 @@ class PoolMaps {
   const PoolMapping* find(PoolId pool) const;
 
   LifeDescriptor life_;  // before the mappings: members are destroyed from the last to the first
-  std::vector<PoolMapping> pools_;
+  std::vector<std::shared_ptr<const PoolMapping>> pools_;
 };
 
 }  // namespace berth::client

@@ -128,6 +128,13 @@ bool DescriptorServer::answer_ticket(Connection& connection, const std::string& 
     if (found.empty()) return false;
     grant = std::move(found.mapped());
   }
+  if (grant.imported) {
+    const std::vector<int> both{grant.imported->life.get(), grant.imported->memory.get()};
+    if (const auto sent = send_descriptors(connection.socket.get(), "descriptors", both); !sent)
+      log::warning("descriptors_not_sent",
+                   {{"session", grant.client}, {"message", sent.error().message}});
+    return false;  // the client's other connection is the one to watch
+  }
   connection.client = grant.client;
   const std::optional<LifeLock> lock = keeper_.take(grant.life_name);
   if (!lock) return false;  // its Join ended meanwhile

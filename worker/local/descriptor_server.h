@@ -18,6 +18,7 @@
 #include "common/error.h"
 #include "common/ids.h"
 #include "common/unique_fd.h"
+#include "worker/local/imported_pool.h"
 #include "worker/local/life_keeper.h"
 
 namespace berth::worker {
@@ -38,6 +39,8 @@ class DescriptorServer {
     SessionId client;
     std::string life_name;
     std::vector<int> pools;  // borrowed descriptors, open as long as this server lives
+    // Instead of the life lock and the pools: those of this one, and the connection ends.
+    std::shared_ptr<const ImportedPool> imported;
   };
   // Good for one connection.
   void expect(const std::string& ticket, Grant grant);

@@ -66,16 +66,19 @@ void EngineService::poisoned(JoinId join, OperationNumber operation) {
 
 void EngineService::ended(JoinId join) {
   std::string life_name;
-  std::string ticket;
+  std::vector<std::string> tickets;
   {
     const std::lock_guard lock(mutex_);
     const auto found = joins_.find(join);
     if (found == joins_.end()) return;
     found->second.is_over = true;
     life_name = found->second.life_name;
-    ticket = found->second.ticket;
+    tickets.push_back(found->second.ticket);
+    for (auto& [import, ticket] : found->second.import_tickets) tickets.push_back(ticket);
+    found->second.import_tickets.clear();
   }
-  if (descriptors_ && !ticket.empty()) descriptors_->forget(ticket);
+  for (const std::string& ticket : tickets)
+    if (descriptors_ && !ticket.empty()) descriptors_->forget(ticket);
   // A lock that was not passed on is nobody's; its file goes, which proves the same as a free lock.
   if (!life_name.empty()) keeper_.discard(life_name);
   host_.feed([&](Agent& agent, Time now) { agent.client_stream_ended(join, now); });
@@ -101,7 +104,7 @@ void EngineService::perform(Welcome& action) {
     const std::lock_guard lock(mutex_);
     const auto found = joins_.find(action.join);
     if (found == joins_.end() || found->second.is_over) return;
-    DescriptorServer::Grant grant{action.client, found->second.life_name, {}};
+    DescriptorServer::Grant grant{action.client, found->second.life_name, {}, {}};
     for (const size_t pool : action.pools) grant.pools.push_back(options_.pool_descriptors[pool]);
     found->second.ticket = action.message.descriptor_ticket();
     if (descriptors_) descriptors_->expect(found->second.ticket, std::move(grant));
@@ -118,6 +121,40 @@ void EngineService::perform(Push& action) {
 
 void EngineService::perform(EndJoin& action) {
   if (const auto reactor = find(action.join)) reactor->end(action.error);
+}
+
+void EngineService::perform(GrantImport& action) {
+  std::shared_ptr<const ImportedPool> imported =
+      neighbours_ ? neighbours_->find(action.import) : nullptr;
+  if (!imported || !descriptors_) return;
+  v1::JoinResponse message;
+  std::shared_ptr<JoinReactor> reactor;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = joins_.find(action.join);
+    if (found == joins_.end() || found->second.is_over) return;
+    const std::string ticket = random_bytes();
+    found->second.import_tickets.emplace_back(action.import, ticket);
+    descriptors_->expect(ticket, {action.client, {}, {}, std::move(imported)});
+    message.mutable_pool_added()->set_descriptor_ticket(ticket);
+    reactor = found->second.reactor;
+  }
+  *message.mutable_pool_added()->mutable_pool() = std::move(action.pool);
+  reactor->write(std::move(message));
+}
+
+// Tickets that nobody has used hold the life lock too.
+void EngineService::perform(DropImport& action) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [join, entry] : joins_) {
+      std::erase_if(entry.import_tickets, [&](const auto& one) {
+        if (one.first == action.import) descriptors_->forget(one.second);
+        return one.first == action.import;
+      });
+    }
+  }
+  if (neighbours_) neighbours_->perform(action);
 }
 
 void EngineService::perform(TestLife& action) {

@@ -16,6 +16,7 @@
 #include "worker/local/descriptor_server.h"
 #include "worker/local/join_reactor.h"
 #include "worker/local/life_keeper.h"
+#include "worker/local/neighbours.h"
 #include "worker/session/host.h"
 
 namespace berth::worker {
@@ -36,11 +37,14 @@ class EngineService final : public v1::Worker::CallbackService, private JoinReac
   EngineService(EngineServiceOptions options, AgentHost& host, LifeKeeper& keeper);
   // Before the server starts. Not owned.
   void set_descriptors(DescriptorServer* descriptors) { descriptors_ = descriptors; }
+  void set_neighbours(Neighbours* neighbours) { neighbours_ = neighbours; }
 
   void perform(Answer& action) { calls_.answer(action); }
   void perform(Welcome& action);
   void perform(Push& action);
   void perform(EndJoin& action);
+  void perform(GrantImport& action);
+  void perform(DropImport& action);
   void perform(TestLife& action);
 
   // Ends every call and stream, so that the server can shut down.
@@ -84,6 +88,7 @@ class EngineService final : public v1::Worker::CallbackService, private JoinReac
     std::shared_ptr<JoinReactor> reactor;
     std::string life_name;
     std::string ticket;
+    std::vector<std::pair<ImportId, std::string>> import_tickets;
     bool is_over = false;
   };
 
@@ -103,6 +108,7 @@ class EngineService final : public v1::Worker::CallbackService, private JoinReac
   AgentHost& host_;
   LifeKeeper& keeper_;
   DescriptorServer* descriptors_ = nullptr;
+  Neighbours* neighbours_ = nullptr;
   CallTable calls_;
 
   std::mutex mutex_;  // guards what follows

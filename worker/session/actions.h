@@ -86,7 +86,8 @@ struct EndJoin {
 // ---- Towards the other workers of this host
 // ---------------------------------------------------------------
 
-// Names that the shell gives: a worker that connected to import from us, a pool that we were passed.
+// Names that the shell gives: a worker that connected to import from us, a pool that we were
+// passed.
 using PeerId = Id<struct PeerConnection>;
 using ImportId = Id<struct ImportedDescriptor>;
 

@@ -355,7 +355,8 @@ void AgentState::drain(const std::string& why, Name name) {
 
 void AgentState::finish_draining_if_empty() {
   ledger.take_acknowledgements();
-  // What others map of our memory is theirs to read until they let go: it is offered anew only then.
+  // What others map of our memory is theirs to read until they let go: it is offered anew only
+  // then.
   if (!clients.empty() || ledger.entry_count() > 0 || !exports.empty()) return;
   for (PoolSlot& slot : pools) {
     if (slot.id.valid()) {

@@ -119,8 +119,8 @@ struct Request {
   JoinId join;
   PoolId orphan;
   size_t pool_slot = 0;
-  PoolId import;          // kImportPool
-  std::string life_name;  // kExportPool, kImportPool, kEndExport
+  PoolId import;                // kImportPool
+  std::string life_name;        // kExportPool, kImportPool, kEndExport
   std::vector<uint64_t> named;  // kAbort: replicas; kRelease: leases
   std::vector<size_t> indexes;  // kRenew: which handle of the call each lease is
   size_t items = 0;             // kRenew: handles of the call

@@ -244,7 +244,8 @@ void AgentState::drop_requests() {
       orphans_sent.erase(request.orphan);
     } else if (request.kind == RequestKind::kRegisterPool) {
       pools[request.pool_slot].is_sent = false;
-    } else if (request.kind == RequestKind::kExportPool || request.kind == RequestKind::kEndExport) {
+    } else if (request.kind == RequestKind::kExportPool ||
+               request.kind == RequestKind::kEndExport) {
       if (const auto found = exports.find(request.life_name); found != exports.end())
         found->second.is_sent = found->second.end_sent = false;
     } else if (request.kind == RequestKind::kImportPool) {
@@ -300,9 +301,7 @@ void AgentState::flush() {
   say_strangers_dead();
   release_orphans();
   register_pools();
-  offer_pools();
-  send_exports();
-  send_imports();
+  flush_sharing();
   send_pending_joins();
 }
 

@@ -1,7 +1,7 @@
-// HOST pools between the workers of this host. Ours are passed to a peer once the server has recorded
-// the life lock that goes with them, and are over when that lock is free: whoever maps the pool
-// through the peer holds it. Those of others are told to our engines once the server knows that we
-// imported them.
+// HOST pools between the workers of this host. Ours are passed to a peer once the server has
+// recorded the life lock that goes with them, and are over when that lock is free: whoever maps the
+// pool through the peer holds it. Those of others are told to our engines once the server knows
+// that we imported them.
 #include "common/text.h"
 #include "worker/session/agent_state.h"
 
@@ -11,6 +11,7 @@ namespace berth::worker {
 // ------------------------------------------------------------------------------------------------------
 
 void AgentState::peer_connected(PeerId peer, const v1::WorkerHello& hello) {
+  sharing_changed = true;
   peers[peer].hello = hello;
 }
 
@@ -22,6 +23,14 @@ void AgentState::peer_ended(PeerId peer) {
     actions.emplace_back(DiscardLock{life_name});
     watch(life_name);
   }
+}
+
+// Not at every input: most have nothing to do with it.
+void AgentState::flush_sharing() {
+  if (!std::exchange(sharing_changed, false)) return;
+  offer_pools();
+  send_exports();
+  send_imports();
 }
 
 void AgentState::offer_pools() {
@@ -39,6 +48,7 @@ void AgentState::offer_pools() {
 }
 
 void AgentState::export_locked(PeerId peer, size_t pool_slot, const std::string& life_name) {
+  sharing_changed = true;
   const auto found = peers.find(peer);
   const PoolId pool = pools[pool_slot].id;
   if (life_name.empty()) {
@@ -80,6 +90,7 @@ void AgentState::send_exports() {
 }
 
 void AgentState::export_answered(const std::string& life_name, const Result<>& answer) {
+  sharing_changed = true;
   const auto found = exports.find(life_name);
   if (found == exports.end()) return;
   Export& one = found->second;
@@ -105,6 +116,7 @@ void AgentState::export_answered(const std::string& life_name, const Result<>& a
 }
 
 void AgentState::export_free(const std::string& life_name) {
+  sharing_changed = true;
   const auto found = exports.find(life_name);
   if (found == exports.end()) return;
   Export& one = found->second;
@@ -130,6 +142,7 @@ void AgentState::end_sharing() {
 // -------------------------------------------------------------------------------------------
 
 void AgentState::import_offered(ImportId id, const v1::SharedPool& shared) {
+  sharing_changed = true;
   const PoolId pool(shared.pool().pool());
   const bool is_welcome = pool.valid() && session.valid() && !imports.count(pool);
   if (!is_welcome) {
@@ -178,8 +191,7 @@ void AgentState::grant_imports(Client& client) {
   if (!client.join.valid() || !client.is_live()) return;
   for (const auto& [pool, import] : imports) {
     if (!import.is_imported || !client.imports.insert(pool).second) continue;
-    actions.emplace_back(
-        GrantImport{client.join, client.session, import.id, import.shared.pool()});
+    actions.emplace_back(GrantImport{client.join, client.session, import.id, import.shared.pool()});
   }
 }
 
@@ -199,6 +211,7 @@ void AgentState::drop_import(PoolId pool) {
 }
 
 void AgentState::restate_imports() {
+  sharing_changed = true;
   for (auto& [pool, import] : imports) import.is_stated = false;
 }
 

@@ -172,6 +172,7 @@ struct AgentState {
   void peer_connected(PeerId peer, const v1::WorkerHello& hello);
   void peer_ended(PeerId peer);
   void export_locked(PeerId peer, size_t pool_slot, const std::string& life_name);
+  void flush_sharing();
   void offer_pools();
   void export_answered(const std::string& life_name, const Result<>& answer);
   void export_free(const std::string& life_name);
@@ -270,6 +271,7 @@ struct AgentState {
   std::map<PeerId, Peer> peers;
   std::map<std::string, Export> exports;  // by life lock
   std::map<PoolId, Import> imports;
+  bool sharing_changed = false;  // or time has passed
 };
 
 }  // namespace berth::worker

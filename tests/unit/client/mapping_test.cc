@@ -94,6 +94,50 @@ TEST_CASE("the life lock is held as long as somebody holds the mapping", "[clien
   CHECK(life.is_free());
 }
 
+TEST_CASE("a pool of another worker comes and goes without touching the rest",
+          "[client][mapping]") {
+  LifeFile life;
+  const UniqueFd memory = make_memory(kPoolBytes);
+  const UniqueFd others = make_memory(kPoolBytes);
+  REQUIRE(::pwrite(others.get(), "w1", 2, 0) == 2);
+  auto first = std::make_shared<const PoolMaps>(map_one(nullptr, memory, true));
+  const std::byte* own = first->readable(PoolId(3), 0, 16).data();
+
+  auto imported = PoolMapping::map_imported({PoolId(9), "cpu", kPoolBytes, false}, others.get(),
+                                            std::move(life.held));
+  REQUIRE(imported);
+  auto second = std::make_shared<const PoolMaps>(first->with(std::move(*imported)));
+  CHECK(first->readable(PoolId(9), 0, 2).empty());
+  REQUIRE(second->readable(PoolId(9), 0, 2).size() == 2);
+  CHECK(std::memcmp(second->readable(PoolId(9), 0, 2).data(), "w1", 2) == 0);
+  CHECK(second->writable(PoolId(9), 0, 2).empty());
+  CHECK(second->readable(PoolId(3), 0, 16).data() == own);
+  first.reset();
+  const auto of_handle = second;
+  auto third = std::make_shared<const PoolMaps>(second->without(PoolId(9)));
+  second.reset();
+  CHECK(third->readable(PoolId(9), 0, 2).empty());
+  CHECK(third->readable(PoolId(3), 0, 16).data() == own);
+  CHECK_FALSE(life.is_free());  // a handle reads from it
+  CHECK(of_handle->readable(PoolId(9), 0, 2).size() == 2);
+}
+
+TEST_CASE("the lock of another worker's pool is free once the last handle let go of it",
+          "[client][mapping]") {
+  LifeFile life;
+  const UniqueFd memory = make_memory(kPoolBytes);
+  auto imported = PoolMapping::map_imported({PoolId(9), "cpu", kPoolBytes, false}, memory.get(),
+                                            std::move(life.held));
+  REQUIRE(imported);
+  auto maps =
+      std::make_shared<const PoolMaps>(map_one(nullptr, memory, true).with(std::move(*imported)));
+  auto of_handle = maps;
+  maps = std::make_shared<const PoolMaps>(maps->without(PoolId(9)));
+  CHECK_FALSE(life.is_free());
+  of_handle.reset();
+  CHECK(life.is_free());
+}
+
 TEST_CASE("a forked child has no mapping of the pool", "[client][mapping]") {
   const UniqueFd memory = make_memory(kPoolBytes);
   const PoolMaps maps = map_one(nullptr, memory, true);

@@ -40,7 +40,8 @@ struct HostSharing : World {
   const Pool& the_pool() { return *directory.find<Pool>(pool); }
 };
 
-TEST_CASE_METHOD(HostSharing, "a HOST pool is readable through a worker that said that it imported it",
+TEST_CASE_METHOD(HostSharing,
+                 "a HOST pool is readable through a worker that said that it imported it",
                  "[directory][sharing]") {
   store(owner, writer, ns, {1});
   CHECK(class_of(writer, 1) == "local");
@@ -76,9 +77,10 @@ TEST_CASE_METHOD(HostSharing, "what is READY in an imported pool is not stored a
   }
 }
 
-TEST_CASE_METHOD(HostSharing,
-                 "another owner's private copy neither hits nor suppresses a store, and is never shared",
-                 "[directory][sharing]") {
+TEST_CASE_METHOD(
+    HostSharing,
+    "another owner's private copy neither hits nor suppresses a store, and is never shared",
+    "[directory][sharing]") {
   const Worker lonely = open_worker("w2");
   const PoolId own = open_pool(lonely, 64 * kPage, Scope::kProcess);
   const SessionId engine = join(lonely, "engine-1");  // the same engine id as the reader's
@@ -107,7 +109,8 @@ TEST_CASE_METHOD(HostSharing, "only the owner exports, and only to another live 
   CHECK(refused(EndExports{neighbour.caller(), pool, {"a"}}) == Reason::kPermissionDenied);
 }
 
-TEST_CASE_METHOD(HostSharing, "exports of a pool and imports of a worker are bounded, repeats are free",
+TEST_CASE_METHOD(HostSharing,
+                 "exports of a pool and imports of a worker are bounded, repeats are free",
                  "[directory][sharing]") {
   config.importers_max = 2;
   pass("a");
@@ -191,8 +194,8 @@ TEST_CASE_METHOD(HostSharing, "a re-attach judges with the leases of importers t
   SECTION("it is adopted and protected") {
     reattach(neighbour, PoolId(), {}, {{lease, reader, 1, {stored}}}, {reader});
     CHECK(directory.lease_count(stored) == 1);
-    const auto verdicts = reattach(owner, pool, {row(stored, 1, offset, LedgerState::kSealed)}, {},
-                                   {writer});
+    const auto verdicts =
+        reattach(owner, pool, {row(stored, 1, offset, LedgerState::kSealed)}, {}, {writer});
     CHECK(verdicts == std::vector{LedgerVerdict::kAdopted});
     must<PerItem>(Evict{{stored}});
     CHECK_FALSE(is_reclaim_asked_within(seconds(20)));
@@ -200,8 +203,8 @@ TEST_CASE_METHOD(HostSharing, "a re-attach judges with the leases of importers t
     CHECK(asked(Ask::Kind::kReclaim));
   }
   SECTION("a commit that was not answered is kept aside until no reader is possible") {
-    const auto verdicts = reattach(owner, pool, {row(stored, 1, offset, LedgerState::kWritten)}, {},
-                                   {writer});
+    const auto verdicts =
+        reattach(owner, pool, {row(stored, 1, offset, LedgerState::kWritten)}, {}, {writer});
     CHECK(verdicts == std::vector{LedgerVerdict::kQuarantine});
     CHECK(class_of(writer, 1) == "retiring");
     CHECK_FALSE(is_reclaim_asked_within(seconds(20)));
@@ -212,8 +215,8 @@ TEST_CASE_METHOD(HostSharing, "a re-attach judges with the leases of importers t
   }
   SECTION("once the importers stated that they hold nothing, it is freed as ever") {
     reattach(neighbour, PoolId(), {}, {}, {reader});
-    const auto verdicts = reattach(owner, pool, {row(stored, 1, offset, LedgerState::kWritten)}, {},
-                                   {writer});
+    const auto verdicts =
+        reattach(owner, pool, {row(stored, 1, offset, LedgerState::kWritten)}, {}, {writer});
     CHECK(verdicts == std::vector{LedgerVerdict::kFree});
   }
 }
@@ -263,7 +266,8 @@ TEST_CASE_METHOD(HostSharing, "the death of an importer changes nothing of the o
   CHECK(is_reclaim_asked_within(seconds(20)));
 }
 
-TEST_CASE_METHOD(HostSharing, "a close is refused while the pool is exported, and names the importers",
+TEST_CASE_METHOD(HostSharing,
+                 "a close is refused while the pool is exported, and names the importers",
                  "[directory][sharing]") {
   share();
   const Result<Outcome> outcome = run(ClosePool{owner.caller(), pool});

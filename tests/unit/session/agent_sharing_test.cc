@@ -119,7 +119,8 @@ TEST_CASE_METHOD(Sharing, "a refused export is tried again later under another l
   CHECK(passed.size() == 1);
 }
 
-TEST_CASE_METHOD(Sharing, "an export is over when its life lock is free, and the server hears of it",
+TEST_CASE_METHOD(Sharing,
+                 "an export is over when its life lock is free, and the server hears of it",
                  "[session][sharing]") {
   export_pool();
   agent->peer_ended(kPeer, now);
@@ -141,7 +142,8 @@ TEST_CASE_METHOD(Sharing, "an export is over when its life lock is free, and the
   }
 }
 
-TEST_CASE_METHOD(Sharing, "an export whose peer went while the server was asked is ended, not passed",
+TEST_CASE_METHOD(Sharing,
+                 "an export whose peer went while the server was asked is ended, not passed",
                  "[session][sharing]") {
   connect();
   lock("w0.a.life");
@@ -219,7 +221,8 @@ TEST_CASE_METHOD(Sharing, "a lease over our pool and an imported one ends as a w
   CHECK(ledger.leases().empty());
 }
 
-TEST_CASE_METHOD(Sharing, "a place in a pool that was not imported is a miss and its lease goes back",
+TEST_CASE_METHOD(Sharing,
+                 "a place in a pool that was not imported is a miss and its lease goes back",
                  "[session][sharing]") {
   const Engine engine = join("e");
   const CallId call = load(engine, 1, 1);
@@ -228,7 +231,8 @@ TEST_CASE_METHOD(Sharing, "a place in a pool that was not imported is a miss and
   CHECK(link_sent.back().release().leases(0) == 300);
 }
 
-TEST_CASE_METHOD(Sharing, "an import is let go when the server asks, it is refused, or its owner is gone",
+TEST_CASE_METHOD(Sharing,
+                 "an import is let go when the server asks, it is refused, or its owner is gone",
                  "[session][sharing]") {
   import_pool();
   const Engine engine = join("e");
