@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "common/descriptor_passing.h"
 #include "common/log.h"
@@ -76,6 +77,7 @@ void Neighbours::wake_thread() {
 void Neighbours::perform(Introduce& action) {
   {
     const std::lock_guard lock(mutex_);
+    ends_all_ |= !action.session.valid();
     identity_ = std::move(action);
   }
   wake_thread();
@@ -145,15 +147,19 @@ void Neighbours::run() {
   for (Outgoing& neighbour : outgoing_) end(neighbour);
 }
 
-// Under another session nothing that was passed before is good.
+// Under another session nothing that was passed before is good. Neighbours that came before there
+// was one are sent away as well when the agent says so: it has forgotten them.
 void Neighbours::take_identity() {
   Introduce wanted;
+  bool ends_all = false;
   {
     const std::lock_guard lock(mutex_);
     wanted = identity_;
+    ends_all = std::exchange(ends_all_, false);
   }
-  if (wanted.session == known_as_.session && wanted.store_id == known_as_.store_id) return;
-  if (known_as_.session.valid()) {
+  const bool is_same = wanted.session == known_as_.session && wanted.store_id == known_as_.store_id;
+  if (is_same && !ends_all) return;
+  if (ends_all || known_as_.session.valid()) {
     for (Incoming& peer : incoming_) end(peer);
     for (Outgoing& neighbour : outgoing_) end(neighbour);
     incoming_.clear();

@@ -95,6 +95,7 @@ class Neighbours {
 
   std::mutex mutex_;  // guards what follows
   Introduce identity_;
+  bool ends_all_ = false;  // asked for since the thread looked
   std::deque<PassExport> waiting_;
   std::map<ImportId, std::shared_ptr<const ImportedPool>> imports_;
   bool is_stopping_ = false;

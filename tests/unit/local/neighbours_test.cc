@@ -3,6 +3,7 @@
 #include "worker/local/neighbours.h"
 
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -149,6 +150,22 @@ TEST_CASE("under another session every connection is made anew", "[local][sharin
   CHECK(said.session() == 11);
   rig.introduce(0);
   CHECK_FALSE(receive_descriptors(second.get()));
+}
+
+TEST_CASE("a neighbour that came before the first session is sent away with the others",
+          "[local][sharing]") {
+  Rig rig;
+  const UniqueFd peer = *connect_seqpacket(rig.path("w0.share"));
+  REQUIRE(set_socket_timeout(peer.get(), milliseconds(100)));
+  REQUIRE(send_descriptors(peer.get(), hello_bytes(20), {}));
+  do rig.pass_to_first_peer();
+  while (!receive_descriptors(peer.get()));
+  REQUIRE(set_socket_timeout(peer.get(), seconds(60)));  // ends a test that hangs
+  rig.introduce(0);
+  char byte = 0;
+  ssize_t received = 1;
+  while (received > 0) received = recv(peer.get(), &byte, sizeof byte, 0);
+  CHECK(received == 0);  // closed
 }
 
 }  // namespace berth::worker
