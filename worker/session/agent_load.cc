@@ -1,5 +1,7 @@
 // Probes and loads: what the server protects is checked against the ledger before an engine hears
 // of it, and given back when the engine says so.
+#include <algorithm>
+
 #include "worker/session/agent_state.h"
 #include "worker/session/columns.h"
 
@@ -134,6 +136,9 @@ uint32_t AgentState::open_chunks(const Client& client, OperationNumber number,
   }
   for (size_t i = 0; i < codes->size(); ++i) {
     if ((*codes)[i] == pool::SpanCode::kOpen) continue;
+    // A pool of another worker, not passed on to this client yet or let go again: an ordinary miss.
+    if (!is_ours(PoolId(response.pools(static_cast<int>(i)))))
+      return static_cast<uint32_t>(i / per_chunk);
     note(Note::Level::kWarning, "location_mismatch",
          {{"replica", to_text(wanted[i].replica)},
           {"offset", std::to_string(wanted[i].offset)},
@@ -143,6 +148,11 @@ uint32_t AgentState::open_chunks(const Client& client, OperationNumber number,
     return static_cast<uint32_t>(i / per_chunk);
   }
   return response.chunks();
+}
+
+bool AgentState::is_ours(PoolId pool) const {
+  return std::any_of(pools.begin(), pools.end(),
+                     [&](const PoolSlot& slot) { return slot.id == pool; });
 }
 
 void AgentState::renew(CallId call, Client& client, const v1::WorkerRenewRequest& request) {

@@ -150,6 +150,7 @@ struct AgentState {
   void load(CallId call, Client& client, const v1::LoadRequest& request);
   void acquired(Client& client, OperationNumber number, const v1::AcquireResponse& response);
   void miss_load(Client& client, OperationNumber number, v1::MissReason reason);
+  bool is_ours(PoolId pool) const;
   uint32_t open_chunks(const Client& client, OperationNumber number,
                        const v1::AcquireResponse& response);
   void give_back_lease(Client& client, LeaseId lease);

@@ -48,7 +48,8 @@ TEST_CASE("a location that the ledger does not hold ends the prefix before it", 
     CHECK(rig.link_sent.back().release().leases(0) == lease);
     rig.answer_release();
   }
-  CHECK(std::count(rig.notes.begin(), rig.notes.end(), "location_mismatch") == 8);
+  // That a pool of another worker is not mapped (yet, or any more) is no contradiction.
+  CHECK(std::count(rig.notes.begin(), rig.notes.end(), "location_mismatch") == 6);
 }
 
 TEST_CASE("a release is answered at once and said until the server has heard it",
