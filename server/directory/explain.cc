@@ -38,6 +38,11 @@ std::string who(const Case& c) {
   return text;
 }
 
+bool is_on_its_node(const Case& c) {
+  const Session* worker = c.directory.find<Session>(c.reader.worker);
+  return worker && worker->node == c.pool.node;
+}
+
 std::string reach_advice(const Case& c) {
   switch (c.pool.spec.scope) {
     case Scope::kProcess:
@@ -47,7 +52,10 @@ std::string reach_advice(const Case& c) {
              "; the requester is " + who(c) + ". A copy that it can read has to be stored again.";
     case Scope::kHost:
       return where(c) + " on node " + quote(c.pool.node) + " is out of reach for " + who(c) +
-             ". A copy that it can read has to be stored again.";
+             (is_on_its_node(c) ? ", which has not imported it: both need share_host_pools and the "
+                                  "same runtime_directory."
+                                : ".") +
+             " A copy that it can read has to be stored again.";
     case Scope::kDomain:
       return where(c) + " needs access domain " + quote(c.pool.spec.access_domain) +
              ", which the requester has not proven to map.";

@@ -64,6 +64,26 @@ TEST_CASE_METHOD(
                                 Contains("\"engine-2\"") && Contains("\"w1\""));
 }
 
+TEST_CASE_METHOD(Explained,
+                 "a copy in a neighbour's pool is a hit once it is imported, and says so before",
+                 "[directory][explain][sharing]") {
+  CHECK_THAT(advice(other), !Contains("imported"));  // on another node it never will be
+  const Worker neighbour = open_worker("w2");
+  const SessionId reader = join(neighbour, "engine-3");
+  CHECK_THAT(advice(reader),
+             Contains("\"w2\"") && Contains("has not imported it") && Contains("share_host_pools"));
+  must<Done>(ExportPool{worker.caller(), pool, neighbour.session, "a"});
+  CHECK_THAT(advice(reader), Contains("has not imported it"));
+  must<Done>(ImportPool{neighbour.caller(), pool, "a"});
+  CHECK(agreed(1, reader).is_hit);
+  // Evicted, it is kept by a lease of the neighbour's engine like by any other.
+  acquire(neighbour, reader, ns, {1});
+  must<PerItem>(MakeRoom{pool, stored, Why::kMadeRoom, JobId()});
+  CHECK(agreed(1, reader).is_hit);
+  must<PerItem>(Evict{{stored[0]}});
+  CHECK_THAT(advice(reader), Contains("An operator evicted it") && Contains("1 lease keeps"));
+}
+
 TEST_CASE_METHOD(Explained, "a private copy names the engine that it is private to",
                  "[directory][explain]") {
   const Worker shy = open_worker("w2", "host-c");

@@ -284,6 +284,39 @@ TEST_CASE_METHOD(HostSharing,
   must<PoolClosing>(ClosePool{owner.caller(), pool});
 }
 
+TEST_CASE_METHOD(HostSharing, "a drain hides the pool from neighbours, who are asked to let go",
+                 "[directory][sharing][drain]") {
+  share();
+  const ReplicaId stored = store(owner, writer, ns, {1, 2}).front();
+  const LeaseId lease = acquire(neighbour, reader, ns, {1}).lease;
+  must<Draining>(Drain{pool, SessionId()});
+  CHECK(asked(Ask::Kind::kDropImport));
+  CHECK(class_of(reader, 1) == "retiring");
+  CHECK(codes_text(reserve(neighbour, reader, ns, {2}).codes) == "granted");  // there is none now
+  drain_jobs();
+  CHECK(directory.find<Replica>(stored)->state == ReplicaState::kRetiring);
+  CHECK(refused(ClosePool{owner.caller(), pool}) == Reason::kStillMapped);
+  must<PerItem>(Release{neighbour.caller(), reader, {lease}});
+  CHECK(asked(Ask::Kind::kReclaim));
+  must<Done>(EndExports{owner.caller(), pool, {"w0.x1.life"}});
+  must<PoolClosing>(ClosePool{owner.caller(), pool});
+}
+
+TEST_CASE_METHOD(HostSharing, "an evicted namespace is hidden in imported pools as well",
+                 "[directory][sharing][evict]") {
+  share();
+  const ReplicaId stored = store(owner, writer, ns, {1}).front();
+  const LeaseId lease = acquire(neighbour, reader, ns, {1}).lease;
+  must<JobStarted>(EvictNamespace{"llama"});
+  CHECK(class_of(reader, 1) == "retiring");
+  CHECK(codes_text(reserve(neighbour, reader, ns, {1}).codes) == "granted");
+  drain_jobs();
+  CHECK_FALSE(is_reclaim_asked_within(seconds(20)));
+  must<PerItem>(Release{neighbour.caller(), reader, {lease}});
+  must<PerItem>(ReclaimAck{owner.caller(), {stored}});
+  CHECK(directory.find<Replica>(stored) == nullptr);
+}
+
 TEST_CASE_METHOD(HostSharing, "another boot of the node ends importers with everything else",
                  "[directory][sharing]") {
   share();
