@@ -40,8 +40,10 @@ void Engine::crash() {
 
 void Engine::fork() {
   if (!running_ || lives_.empty() || forks_.size() > 3) return;
-  for (const std::string& name : lives_) hub_.locks.inherit(name);
-  forks_.push_back(lives_);
+  std::vector<std::string> names = imported_lives();
+  names.insert(names.end(), lives_.begin(), lives_.end());
+  for (const std::string& name : names) hub_.locks.inherit(name);
+  forks_.push_back(std::move(names));
 }
 
 void Engine::end_fork() {
@@ -74,6 +76,7 @@ void Engine::operator_fenced(SessionId session) {
            std::to_string(handles_.size()) + " handles";
   });
   for (const auto& [pool, pages] : mappings_) hub_.witness.unmapped(pool);
+  for (const auto& [pool, imported] : imports_) imported->stop_watching();
   is_fenced_ = true;
   for (auto& [number, operation] : operations_) operation.is_poisoned = true;
   const bool goes_on = hub_.random.chance(600);
@@ -82,6 +85,8 @@ void Engine::operator_fenced(SessionId session) {
   stores_.clear();
   for (Handle& handle : handles_) {
     end_handle(handle);
+    for (const Span& span : handle.spans)
+      if (span.imported) span.imported->stop_watching();
     if (!goes_on) continue;
     lingering_.push_back(handle);
     hub_.schedule.after(hub_.random.between(100, 20'000),
@@ -102,6 +107,7 @@ void Engine::unmap() {
   if (!is_fenced_)
     for (const auto& [pool, pages] : mappings_) hub_.witness.unmapped(pool);
   mappings_.clear();
+  imports_.clear();
 }
 
 void Engine::lose_session() {
@@ -206,6 +212,7 @@ void Engine::pushed(uint64_t run, ProcessKey key, worker::JoinId join,
                     const v1::JoinResponse& message) {
   scheduling_.run([this, run, key, join, message] {
     if (run != run_ || !running_ || join != join_ || key != join_through_) return;
+    if (message.has_pool_gone()) imports_.erase(PoolId(message.pool_gone().pool()));
     if (message.has_cancel()) stop_writing(message.cancel().operation());
     if (message.has_revoke())
       stop_reading(message.revoke().operation(), LeaseId(message.revoke().handle()));

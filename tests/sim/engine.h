@@ -64,6 +64,9 @@ class Engine {
                 const std::vector<std::shared_ptr<Pages>>& memory, const std::string& life_name);
   void pushed(uint64_t run, ProcessKey key, worker::JoinId join, const v1::JoinResponse& message);
   void join_ended(uint64_t run, ProcessKey key, worker::JoinId join, const Error& error);
+  // It may map a pool of another worker.
+  void pool_added(uint64_t run, ProcessKey key, worker::JoinId join, worker::ImportId import,
+                  PoolId pool);
 
  private:
   struct Item {  // a granted one
@@ -81,12 +84,25 @@ class Engine {
     std::vector<Item> items;
     bool is_finishing = false;
   };
+  // A pool of another worker. Its life lock is let go when it is unmapped: when neither the engine
+  // nor a handle of its has this any more.
+  struct ImportedMapping {
+    ImportedMapping(Hub& hub_in, PoolId pool_in, Worker::ImportedPool mapped);
+    ~ImportedMapping();
+    void stop_watching();
+
+    Hub& hub;
+    const PoolId pool;
+    const Worker::ImportedPool memory;
+    bool is_watched = true;
+  };
   struct Span {
     std::shared_ptr<Pages> pages;
     ReplicaId replica;
     uint64_t first = 0;
     uint64_t count = 0;
     uint64_t hash = 0;
+    std::shared_ptr<ImportedMapping> imported = {};  // where it lies, unless in our worker's memory
   };
   struct Handle {
     LeaseId lease;
@@ -137,6 +153,8 @@ class Engine {
   void release_handle(size_t at);
   void stop_writing(OperationNumber operation);
   void stop_reading(OperationNumber operation, LeaseId lease);
+  void give_back(LeaseId lease);
+  std::vector<std::string> imported_lives() const;
   void unmap();
   void drop_everything();  // spans are not touched any more
   void lose_session();     // and the session is given up, life locks with it
@@ -160,6 +178,7 @@ class Engine {
   uint64_t worker_incarnation_ = 0;
   ProcessKey through_ = 0;  // the worker process whose memory is mapped
   std::map<PoolId, std::shared_ptr<Pages>> mappings_;
+  std::map<PoolId, std::shared_ptr<ImportedMapping>> imports_;
   std::vector<std::string> lives_;
   std::vector<std::vector<std::string>> forks_;
   std::array<uint64_t, kNamespaceCount> namespace_ids_{};

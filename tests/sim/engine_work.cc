@@ -340,20 +340,28 @@ void Engine::load_answered(OperationNumber number, const v1::LoadResponse& respo
   if (!is_first_answer(it->second, response.SerializeAsString())) return;
   if (response.handle() == 0) return;
   Handle handle{LeaseId(response.handle()), number, {}, false};
-  std::vector<ReplicaId> replicas;
   for (int i = 0; i < response.replicas_size(); ++i) {
-    const auto mapping = mappings_.find(PoolId(response.pools(i)));
+    const PoolId pool(response.pools(i));
     const auto at = static_cast<size_t>(i);
-    hub_.judge.expect(mapping != mappings_.end() && at < it->second.expected.size(), [&] {
+    const auto own = mappings_.find(pool);
+    const auto imported = imports_.find(pool);
+    const bool is_mapped = own != mappings_.end() || imported != imports_.end();
+    if (!is_mapped && hub_.weather.shares_pools) return give_back(handle.lease);
+    hub_.judge.expect(is_mapped && at < it->second.expected.size(), [&] {
       return engine_id_ + " was given a span in a pool that it does not map";
     });
     if (hub_.judge.failed()) return;
     const Expected& expected = it->second.expected[at];
-    Span span{mapping->second, ReplicaId(response.replicas(i)), response.offsets(i) / kPageBytes,
+    Span span{nullptr, ReplicaId(response.replicas(i)), response.offsets(i) / kPageBytes,
               expected.count, expected.hash};
+    if (own == mappings_.end()) span.imported = imported->second;
+    span.pages = span.imported ? span.imported->memory.pages : own->second;
+    handle.spans.push_back(std::move(span));
+  }
+  std::vector<ReplicaId> replicas;
+  for (const Span& span : handle.spans) {
     span.pages->take_for_reading(span.first, span.count, span.replica);
     replicas.push_back(span.replica);
-    handle.spans.push_back(std::move(span));
   }
   hub_.witness.reader_began(handle.lease, session_, through_, replicas);
   handles_.push_back(std::move(handle));

@@ -106,6 +106,29 @@ std::string World::leftovers() const {
   if (std::string full = witness_.room().overfull(d, server_.now()); !full.empty()) return full;
   for (const auto& worker : workers_)
     if (std::string broken = difference(*worker); !broken.empty()) return broken;
+  return unshared();
+}
+
+// Every HOST pool in use is read through every other worker of its host, and no other pool is.
+std::string World::unshared() const {
+  const Directory& d = server_.directory();
+  for (const auto& [id, entry] : d.pools()) {
+    const Pool& pool = entry.pool;
+    const bool is_shared =
+        weather_.shares_pools && pool.spec.scope == Scope::kHost && pool.state == PoolState::kOpen;
+    for (const auto& [session, worker] : d.sessions()) {
+      if (worker.role != Role::kWorker) continue;
+      const auto imported =
+          std::count_if(pool.exports.begin(), pool.exports.end(),
+                        [&](const PoolExport& e) { return e.importer == session && e.imported; });
+      const bool is_neighbour = worker.node == pool.node && session != pool.owner;
+      if (imported != (is_shared && is_neighbour ? 1 : 0))
+        return "pool " + to_text(id) + " has " + std::to_string(imported) + " imports by " +
+               worker.name;
+    }
+    for (const PoolExport& e : pool.exports)
+      if (!e.importer.valid()) return "pool " + to_text(id) + " is exported to a dead worker";
+  }
   return "";
 }
 

@@ -12,6 +12,8 @@
 
 namespace berth::sim {
 
+class Worker;
+
 struct Hub {
   Schedule& schedule;
   Random& random;
@@ -23,6 +25,7 @@ struct Hub {
   Plant plant = Plant::kNone;
   // All that were made: their callbacks hold them, so the world takes them apart in its end.
   std::vector<std::weak_ptr<Stream>> streams = {};
+  std::vector<Worker*> workers = {};
 };
 
 }  // namespace berth::sim

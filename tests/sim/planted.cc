@@ -88,6 +88,7 @@ void Server::plant_in_decision(std::span<const Command> commands, Decision& deci
              !run_->directory.find<Lease>(LeaseId(m.key.first));
     });
   plant_in_room(commands, decision);
+  plant_in_sharing(commands, decision);
 }
 
 // ---- What makes room
@@ -203,6 +204,13 @@ void Server::plant_in_slice(std::optional<MakeRoom>& slice) {
 // ----------------------------------------------------------------------------------------
 
 void Server::plant_in_load(Directory& fresh) {
+  if (plant_ == Plant::kReadersNotAwaited) {
+    std::vector<Mutation> stated;
+    for (const auto& [id, session] : fresh.sessions())
+      if (session.role == Role::kWorker)
+        stated.push_back(put_of(Presence{.session = id, .leases_stated = true}));
+    fresh.install(stated);
+  }
   if (plant_ == Plant::kSettingForgotten && fresh.find<EvictionSetting>({}))
     fresh.install({{RecordTraits<EvictionSetting>::key({}), Forgotten{}}});
   if (plant_ == Plant::kPinForgotten) {

@@ -57,6 +57,13 @@ enum class Plant : uint8_t {
   kEvictIgnoresPins,
   kSettingForgotten,
   kLateProofBelieved,
+  kReadersNotAwaited,
+  kImportedLeaseIgnored,
+  kReadBeforeImport,
+  kDeadImporterForgotten,
+  kGoneForgetsImporters,
+  kImportsKept,
+  kHeldLockTakenForFree,
 };
 
 struct PlantRow {
@@ -164,6 +171,25 @@ inline constexpr std::array kPlants{
     PlantRow{Plant::kLateProofBelieved, "late_proof_believed",
              "a worker's claim that arrives after its death fences its successor",
              "was fenced by OpenWorker while its process is alive"},
+    PlantRow{Plant::kReadersNotAwaited, "readers_not_awaited",
+             "after a restart memory is asked back before its importers said what they read",
+             "under a reader"},
+    PlantRow{Plant::kImportedLeaseIgnored, "imported_lease_ignored",
+             "an owner uses memory again that an engine of another worker holds a lease on",
+             "under a reader"},
+    PlantRow{Plant::kReadBeforeImport, "read_before_import",
+             "engines are told of places in a pool that their worker does not hold yet",
+             "which it does not reach"},
+    PlantRow{Plant::kDeadImporterForgotten, "dead_importer_forgotten",
+             "with a worker its imports are over, although its engines map them",
+             "was forgotten while it is held"},
+    PlantRow{Plant::kGoneForgetsImporters, "gone_forgets_importers",
+             "an owner's successor takes its memory for unmapped while importers map it",
+             "was given back to its host"},
+    PlantRow{Plant::kImportsKept, "imports_kept", "importers keep a pool that is drained",
+             "imports by"},
+    PlantRow{Plant::kHeldLockTakenForFree, "held_lock_taken_for_free",
+             "an owner takes an importer's life lock for free", "while its life lock is held"},
 };
 
 inline std::optional<Plant> plant_named(std::string_view name) {

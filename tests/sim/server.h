@@ -110,6 +110,7 @@ class Server {
   void plant_in_decision(std::span<const Command> commands, Decision& decision);
   void plant_in_load(Directory& fresh);
   void plant_in_room(std::span<const Command> commands, Decision& decision);
+  void plant_in_sharing(std::span<const Command> commands, Decision& decision);
   void plant_in_slice(std::optional<MakeRoom>& slice);
   std::optional<Replica> planted_victim(
       const std::function<bool(const ReplicaSlot&)>& is_meant) const;

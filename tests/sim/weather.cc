@@ -9,21 +9,29 @@ struct Habit {
   uint64_t absent;  // per mille of seeds in which it never happens
 };
 constexpr Habit kHabits[] = {
-    {Deed::kJoin, 300, 0},         {Deed::kStore, 1200, 0},         {Deed::kWrite, 400, 0},
-    {Deed::kFinish, 300, 0},       {Deed::kGiveUp, 60, 300},        {Deed::kLoad, 1200, 0},
-    {Deed::kRead, 300, 0},         {Deed::kRelease, 300, 100},      {Deed::kRenew, 80, 300},
-    {Deed::kProbe, 60, 300},       {Deed::kRepeat, 100, 300},       {Deed::kReuseNumber, 20, 500},
-    {Deed::kLeave, 12, 400},       {Deed::kEngineStream, 12, 500},  {Deed::kEngineCrash, 20, 400},
-    {Deed::kEngineFork, 12, 600},  {Deed::kForkEnds, 20, 0},        {Deed::kEngineStall, 15, 500},
-    {Deed::kWorkerCrash, 10, 500}, {Deed::kWorkerStall, 10, 600},   {Deed::kHostReboot, 3, 700},
-    {Deed::kServerCrash, 15, 400}, {Deed::kPowerCut, 12, 500},      {Deed::kServerStall, 12, 600},
-    {Deed::kCommitFails, 15, 500}, {Deed::kFlushFails, 5, 700},     {Deed::kDiskBreaks, 5, 700},
-    {Deed::kStoreMoved, 4, 850},   {Deed::kLinkBreaks, 30, 300},    {Deed::kOneWayBreak, 10, 600},
-    {Deed::kLateBreak, 40, 400},   {Deed::kTimeJump, 30, 300},      {Deed::kEvict, 120, 300},
-    {Deed::kEvictChunks, 30, 500}, {Deed::kEvictNamespace, 8, 600}, {Deed::kTrimPool, 10, 600},
-    {Deed::kDrain, 12, 600},       {Deed::kUndrain, 20, 600},       {Deed::kPin, 40, 500},
-    {Deed::kUnpin, 30, 500},       {Deed::kSetEviction, 10, 500},   {Deed::kQuota, 10, 600},
-    {Deed::kFence, 10, 500},       {Deed::kFenceLive, 20, 600},     {Deed::kClosePool, 5, 700},
+    {Deed::kJoin, 300, 0},           {Deed::kStore, 1200, 0},
+    {Deed::kWrite, 400, 0},          {Deed::kFinish, 300, 0},
+    {Deed::kGiveUp, 60, 300},        {Deed::kLoad, 1200, 0},
+    {Deed::kRead, 300, 0},           {Deed::kRelease, 300, 100},
+    {Deed::kRenew, 80, 300},         {Deed::kProbe, 60, 300},
+    {Deed::kRepeat, 100, 300},       {Deed::kReuseNumber, 20, 500},
+    {Deed::kLeave, 12, 400},         {Deed::kEngineStream, 12, 500},
+    {Deed::kEngineCrash, 20, 400},   {Deed::kEngineFork, 12, 600},
+    {Deed::kForkEnds, 20, 0},        {Deed::kEngineStall, 15, 500},
+    {Deed::kWorkerCrash, 10, 500},   {Deed::kWorkerStall, 10, 600},
+    {Deed::kHostReboot, 3, 700},     {Deed::kServerCrash, 15, 400},
+    {Deed::kPowerCut, 12, 500},      {Deed::kServerStall, 12, 600},
+    {Deed::kCommitFails, 15, 500},   {Deed::kFlushFails, 5, 700},
+    {Deed::kDiskBreaks, 5, 700},     {Deed::kStoreMoved, 4, 850},
+    {Deed::kLinkBreaks, 30, 300},    {Deed::kOneWayBreak, 10, 600},
+    {Deed::kLateBreak, 40, 400},     {Deed::kTimeJump, 30, 300},
+    {Deed::kEvict, 120, 300},        {Deed::kEvictChunks, 30, 500},
+    {Deed::kEvictNamespace, 8, 600}, {Deed::kTrimPool, 10, 600},
+    {Deed::kDrain, 12, 600},         {Deed::kUndrain, 20, 600},
+    {Deed::kPin, 40, 500},           {Deed::kUnpin, 30, 500},
+    {Deed::kSetEviction, 10, 500},   {Deed::kQuota, 10, 600},
+    {Deed::kFence, 10, 500},         {Deed::kFenceLive, 20, 600},
+    {Deed::kClosePool, 5, 700},      {Deed::kNeighboursBreak, 20, 400},
 };
 
 }  // namespace
@@ -77,10 +85,11 @@ Weather::Weather(Random& random) {
   batch_commands = 1 + random.below(12);
   worker_count = 1 + random.below(3);
   engines_per_worker = 1 + random.below(4);
-  node_count = 1 + random.below(worker_count);
+  node_count = random.chance(500) ? 1 : 1 + random.below(worker_count);  // often neighbours
   pool_pages = 6 + random.below(24);
   budget_pages = random.chance(300) ? pool_pages - random.below(4) : pool_pages;
   private_pool = random.chance(300);
+  shares_pools = random.chance(700);
   tight_host = random.chance(300);
   chunk_count = 3 + random.below(14);
   reattach_chunk = random.chance(500) ? 1 + random.below(4) : 64;

@@ -49,6 +49,7 @@ enum class Deed : uint8_t {
   kOneWayBreak,
   kLateBreak,  // what was under way arrives long after the worker gave the connection up
   kTimeJump,
+  kNeighboursBreak,  // a connection between two workers of a host
   // The operator
   kEvict,
   kEvictChunks,
@@ -91,7 +92,8 @@ struct Weather {
   uint64_t pool_pages = 16;
   uint64_t budget_pages = 16;
   bool private_pool = false;
-  bool tight_host = false;  // memory of a dead predecessor leaves no room for the next pool
+  bool shares_pools = false;  // workers of one host meet
+  bool tight_host = false;    // memory of a dead predecessor leaves no room for the next pool
   uint64_t chunk_count = 10;
   uint64_t reattach_chunk = 4;
   uint64_t reattach_window = 2;

@@ -98,6 +98,7 @@ void Witness::server_stopped(const Directory& directory, Loss loss) {
 void Witness::commit_failed(const Directory& directory, std::span<const Command> commands,
                             const Decision& decision) {
   room_.commit_failed(decision);
+  note_imports(directory, commands, decision);
   for (const SessionId id : take_operators_word(directory, commands, decision))
     fences_in_doubt_.insert(id);
   last_known_ = true;

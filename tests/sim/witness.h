@@ -106,6 +106,10 @@ class Witness {
                   const Replica* before, const Replica* after, Time now);
   void check_lease_edge(std::span<const Command> commands, LeaseId id, const Lease* before,
                         const Lease* after);
+  void note_imports(const Directory& directory, std::span<const Command> commands,
+                    const Decision& decision);
+  void note_ended_exports(std::span<const Command> commands, const Decision& decision);
+  void check_reach(const Directory& directory, const Lease& lease);
   void check_session_edge(const Directory& directory, std::span<const Command> commands,
                           SessionId id, const Session* before, const Session* after);
   // Sessions that the operator fences here.
@@ -131,7 +135,14 @@ class Witness {
   std::map<LeaseId, ReaderFacts> readers_;
   std::map<ReplicaId, int64_t> reading_;
   std::map<ReplicaId, SessionId> writing_;
-  std::map<PoolId, int64_t> mapped_;     // engines that map it
+  std::map<PoolId, int64_t> mapped_;  // engines that map it
+  struct Import {                     // a worker said that it holds this pool's memory
+    PoolId pool;
+    SessionId worker;
+    std::string life_name;
+    auto operator<=>(const Import&) const = default;
+  };
+  std::set<Import> imports_;
   std::map<SessionId, int64_t> in_use_;  // spans that a client may touch
   std::set<ReplicaId> ever_;             // ids that were handed out
   std::set<ReplicaId> left_ready_;

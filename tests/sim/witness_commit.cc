@@ -35,6 +35,8 @@ bool may_go(const Command& command, const Directory& directory, bool lost_power,
   if (std::holds_alternative<Tick>(command)) return is(At::kReserved, At::kQuarantined);
   if (std::holds_alternative<ReconcileChunk>(command)) {
     if (is(At::kRetiring, At::kNone)) return true;
+    // Its commit is not known here, and who reads through another worker has not been heard.
+    if (is(At::kNone, At::kRetiring)) return true;
     const bool adopts = to == At::kReady || to == At::kRetiring;
     const bool revived = to == At::kNone;
     return lost_power && (adopts || revived);
@@ -103,6 +105,9 @@ std::string commands_text(std::span<const Command> commands) {
                                      "EndReattach",
                                      "RegisterPool",
                                      "ClosePool",
+                                     "ExportPool",
+                                     "ImportPool",
+                                     "EndExports",
                                      "Reserve",
                                      "Commit",
                                      "Abort",
@@ -135,6 +140,7 @@ void Witness::before_install(const Directory& directory, const DirectoryConfig& 
                              std::span<const Command> commands, const Decision& decision,
                              Time now) {
   check_refusals(directory, config, commands, decision, now);
+  note_imports(directory, commands, decision);
   for (const SessionId id : take_operators_word(directory, commands, decision))
     fence_by_operator(id);
   for (const Mutation& mutation : decision.mutations) {
@@ -147,6 +153,7 @@ void Witness::before_install(const Directory& directory, const DirectoryConfig& 
       case RecordKind::kLease:
         check_lease_edge(commands, LeaseId(id), directory.find<Lease>(LeaseId(id)),
                          value_of<Lease>(mutation));
+        if (const auto* lease = value_of<Lease>(mutation)) check_reach(directory, *lease);
         break;
       case RecordKind::kSession:
         check_session_edge(directory, commands, SessionId(id),
@@ -167,6 +174,7 @@ void Witness::before_install(const Directory& directory, const DirectoryConfig& 
         break;
     }
   }
+  note_ended_exports(commands, decision);
   room_.before_install(directory, commands, decision, now);
 }
 

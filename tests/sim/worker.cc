@@ -1,7 +1,6 @@
-#include "tests/sim/worker.h"
-
 #include "tests/sim/engine.h"
 #include "tests/sim/objects.h"
+#include "tests/sim/worker_process.h"
 #include "worker/session/wire.h"
 
 namespace berth::sim {
@@ -31,31 +30,6 @@ v1::PoolSpec pool_spec(const Weather& weather, size_t index) {
 }
 
 }  // namespace
-
-struct Worker::Process {
-  explicit Process(worker::AgentOptions options) : agent(std::move(options), ledger) {}
-
-  struct PendingJoin {
-    Engine* engine;
-    uint64_t engine_run;
-    std::string life_name;
-    bool is_welcome = false;  // the life lock was passed on
-  };
-
-  uint64_t number = 0;
-  ProcessKey key = 0;
-  pool::Ledger ledger;
-  worker::Agent agent;
-  Scheduling scheduling;
-  std::vector<std::shared_ptr<Pages>> memory;  // one a configured pool
-  std::map<std::shared_ptr<Stream>, worker::ConnectionId, Stream::Earlier> connections;
-  std::shared_ptr<Stream> reattach;
-  std::shared_ptr<Stream> link;
-  std::map<worker::CallId, Answered> calls;
-  std::map<worker::JoinId, PendingJoin> joins;
-  uint64_t calls_made = 0;
-  uint64_t joins_made = 0;
-};
 
 Worker::Worker(Hub& hub, size_t index, std::string node)
     : hub_(hub), index_(index), node_(std::move(node)) {}
@@ -91,6 +65,8 @@ void Worker::start(BootId boot) {
   options.reattach_chunk_max = weather.reattach_chunk;
   options.reattach_window = weather.reattach_window;
   options.clients_max = 16;
+  options.export_test_every = milliseconds(200);
+  options.export_retry_every = milliseconds(500);
   const size_t pools = weather.private_pool ? kPoolCountMax : 1;
   const uint64_t backing = pools * weather.pool_pages * kPageBytes;
   options.host_memory_bytes = weather.tight_host ? backing * weather.worker_count : 1ull << 40;
@@ -113,6 +89,7 @@ void Worker::tick_later() {
     if (!lives(number)) return;
     input([](worker::Agent& agent, Time now) { agent.tick(now); });
     if (lives(number)) plant_reuse();
+    if (lives(number)) find_neighbours();
     if (lives(number)) tick_later();
   });
 }
@@ -124,6 +101,7 @@ void Worker::kill() {
   const std::unique_ptr<Process> dead = std::move(process_);
   for (const auto& [stream, connection] : dead->connections)
     stream->cut(hub_.random.between(0, 300), 0);
+  leave_neighbours(*dead);
   const Error error{Reason::kUnavailable, "the worker is gone"};
   for (const auto& [id, join] : dead->joins) {
     if (!join.is_welcome) hub_.locks.let_go(join.life_name);
@@ -226,19 +204,18 @@ void Worker::perform(worker::Action& action) {
             const auto it = process_->joins.find(a.join);
             if (it == process_->joins.end()) return;
             hub_.schedule.after(
-                hub_.random.between(0, 2),
+                it->second.push_delay(hub_),
                 [engine = it->second.engine, run = it->second.engine_run, key = process_->key,
                  join = a.join,
                  message = std::move(a.message)] { engine->pushed(run, key, join, message); });
           },
           [&](const worker::EndJoin& a) { end_join(a); },
-          // Workers of the simulated world share no runtime directory.
-          [&](const worker::Introduce&) {},
-          [&](const worker::LockExport&) {},
-          [&](const worker::PassExport&) {},
-          [&](const worker::DiscardLock&) {},
-          [&](const worker::GrantImport&) {},
-          [&](const worker::DropImport&) {},
+          [&](const worker::Introduce& a) { introduce(a); },
+          [&](const worker::LockExport& a) { lock_export(a); },
+          [&](worker::PassExport& a) { pass_export(std::move(a)); },
+          [&](const worker::DiscardLock& a) { discard_lock(a.life_name); },
+          [&](const worker::GrantImport& a) { grant_import(a); },
+          [&](const worker::DropImport& a) { drop_import(a.import); },
           [&](const worker::TestLife& a) { test_life(a.life_name); },
           [&](const worker::Fatal& a) {
             // After an operator's fence it may not take its own name back by itself.
@@ -348,7 +325,8 @@ bool Worker::close_some_pool() {
   const Pool* known = hub_.server.directory().find<Pool>(pool);
   const Session* owner = known ? hub_.server.directory().find<Session>(known->owner) : nullptr;
   if (!owner) return false;
-  hub_.witness.pool_will_close(pool);
+  // Refused while another worker's engines may map it.
+  if (known->exports.empty()) hub_.witness.pool_will_close(pool);
   hub_.server.submit(ClosePool{{owner->id, owner->incarnation}, pool},
                      [](const Result<Outcome>&) {});
   return true;
@@ -358,7 +336,9 @@ void Worker::test_life(const std::string& life_name) {
   hub_.schedule.after(hub_.random.between(0, 20), [this, number = process_->number, life_name] {
     if (!lives(number)) return;
     input([this, life_name](worker::Agent& agent, Time now) {
-      const bool is_free = hub_.locks.is_free(life_name);
+      const bool is_free =
+          hub_.locks.is_free(life_name) || (hub_.plant == Plant::kHeldLockTakenForFree &&
+                                            process_->passed_locks.contains(life_name));
       agent.life_tested(life_name,
                         is_free ? worker::Agent::Life::kFree : worker::Agent::Life::kHeld, now);
     });

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,18 @@ class Worker {
   void poison(worker::JoinId join, OperationNumber operation);
   void suspect(SessionId client);
 
+  // ---- Other workers of the host ----
+  struct ImportedPool {
+    std::shared_ptr<Pages> pages;
+    std::string life_name;
+  };
+  // A pool of another worker, for an engine that was told of it; its life lock is inherited.
+  std::optional<ImportedPool> fetch_import(worker::JoinId join, worker::ImportId import);
+  void greeted(Worker& importer, uint64_t connection, const v1::WorkerHello& hello);
+  void passed(uint64_t connection, const v1::SharedPool& shared, ImportedPool pool);
+  void connection_ended(uint64_t connection);
+  void break_some_connection();
+
   // ---- The server ----
   void reattach_received(const std::shared_ptr<Stream>& stream,
                          const v1::ReattachResponse& message);
@@ -76,6 +89,22 @@ class Worker {
   void test_life(const std::string& life_name);
   void judge_note(const worker::Note& note);
   void plant_reuse();
+
+  // worker_sharing.cc
+  void introduce(const worker::Introduce& action);
+  void take_identity();
+  void find_neighbours();
+  void leave_neighbours(Process& process);
+  void end_connection(uint64_t connection);
+  void hang_up(Worker& peer, uint64_t connection);
+  void lock_export(const worker::LockExport& action);
+  void pass_export(worker::PassExport action);
+  void pass(const worker::PassExport& what);
+  void discard_lock(const std::string& life_name);
+  void grant_import(const worker::GrantImport& action);
+  void drop_import(worker::ImportId import);
+  // In a moment, in order, if this process still lives and when it does not stand still.
+  void soon(std::function<void()> what);
   bool lives(uint64_t number) const;
 
   Hub& hub_;

@@ -24,6 +24,7 @@ World::World(const RunOptions& options)
     Host& host = hosts_[i % hosts_.size()];
     host.workers.push_back(i);
     workers_.push_back(std::make_unique<Worker>(hub_, i, host.node));
+    hub_.workers.push_back(workers_.back().get());
     workers_.back()->on_gave_up = [this, i] { crash_worker(i); };
     for (uint64_t k = 0; k < weather_.engines_per_worker; ++k)
       engines_.push_back(std::make_unique<Engine>(
@@ -115,6 +116,8 @@ void World::do_deed(Deed deed) {
       return workers_[some_worker]->cut(Worker::Cut::kLate);
     case Deed::kTimeJump:
       return let_some_time_pass(random_.between(500, 6000));
+    case Deed::kNeighboursBreak:
+      return workers_[some_worker]->break_some_connection();
     case Deed::kClosePool:
       return close_pool(some_worker);
     default:

@@ -79,6 +79,7 @@ class World {
   void wind_up();
   std::string leftovers() const;
   std::string difference(const Worker& worker) const;
+  std::string unshared() const;
   void evict_all();
 
   const RunOptions options_;
