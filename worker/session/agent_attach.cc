@@ -421,6 +421,9 @@ void AgentState::pool_registered(const Request& request,
   PoolSlot& slot = pools[request.pool_slot];
   slot.is_sent = false;
   if (!answer) {
+    slot.try_at = now + options.pool_retry_every;
+    // The session was fenced a moment ago: the end of the Link is on its way.
+    if (judge(answer.error()) == Refusal::kNoSession) return;
     // The memory of a dead predecessor may still be charged: room comes with its last importer.
     const bool may_pass = answer.error().reason == Reason::kBudgetExceeded ||
                           answer.error().reason == Reason::kLimitReached ||
@@ -431,7 +434,6 @@ void AgentState::pool_registered(const Request& request,
            {{"pool", slot.spec.name()}, {"message", answer.error().message}});
     }
     slot.was_tried = true;
-    slot.try_at = now + options.pool_retry_every;
     return;
   }
   const PoolId id(answer->pool());

@@ -237,15 +237,24 @@ TEST_CASE("a session that the server does not know any more is drained and made 
   CHECK_FALSE(rig.session_wanted->life_lock_held());
 }
 
-TEST_CASE("a pool that the host has no room for is tried again, a senseless one ends the worker",
-          "[session][attach]") {
-  AgentRig rig;
+namespace {
+
+// A Link whose pools are not registered yet.
+void link_up(AgentRig& rig) {
   rig.agent->tick(rig.now);
   rig.settle();
   rig.open_session();
   rig.welcome_reattach();
   rig.end_reattach();
   rig.welcome_link();
+}
+
+}  // namespace
+
+TEST_CASE("a pool that the host has no room for is tried again, a senseless one ends the worker",
+          "[session][attach]") {
+  AgentRig rig;
+  link_up(rig);
   const JoinId waiting = rig.start_join("e0");
   rig.say_error(rig.take_sent(v1::LinkRequest::kRegisterPool).correlation(),
                 Reason::kBudgetExceeded);
@@ -257,15 +266,23 @@ TEST_CASE("a pool that the host has no room for is tried again, a senseless one 
   CHECK(rig.was_told(engine, v1::JoinResponse::kRejoin));  // it cannot reach the new pool
 
   AgentRig second;
-  second.agent->tick(second.now);
-  second.settle();
-  second.open_session();
-  second.welcome_reattach();
-  second.end_reattach();
-  second.welcome_link();
+  link_up(second);
   second.say_error(second.take_sent(v1::LinkRequest::kRegisterPool).correlation(),
                    Reason::kInvalidArgument);
   CHECK(second.fatals.size() == 1);
+}
+
+TEST_CASE("a pool that is refused because its session was fenced waits for the next session",
+          "[session][attach]") {
+  AgentRig rig;
+  link_up(rig);
+  rig.say_error(rig.take_sent(v1::LinkRequest::kRegisterPool).correlation(),
+                Reason::kUnknownSession);
+  CHECK(rig.fatals.empty());
+  CHECK(rig.count_sent(v1::LinkRequest::kRegisterPool) == 0);
+  rig.pass(seconds(2));
+  rig.answer_pools();
+  CHECK(rig.ledger.pools().size() == 1);
 }
 
 TEST_CASE("verdicts that do not fit the chunk break the attempt", "[session][attach]") {
