@@ -105,6 +105,9 @@ std::string Script::asks_text() const {
       case Ask::Kind::kClientFenced:
         out += "\ntells that a client is fenced";
         break;
+      case Ask::Kind::kDropImport:
+        out += "\nasks to let go of an imported pool";
+        break;
       case Ask::Kind::kWorkerFenced:
         out += "\ntells a worker that it is fenced";
         break;

@@ -127,9 +127,10 @@ TEST_CASE("usage shows every pool, sums per worker and node, and the namespaces"
   CHECK(json["namespaces"][0]["quota_bytes"].is_null());
 
   const Ran csv = run_against(server, {"usage", "--csv"});
-  CHECK(csv.out.find("table,pool,name,worker,node,medium,tier,scope,state,capacity_bytes,") == 0);
-  CHECK(csv.out.find("\npools,e3-2,cpu,w0,gpu-1,cpu,l1,host,live,1073741824,1073741824,1073745920,"
-                     "20480,4096,6000,8192,4096,4096,1048576,2,") != std::string::npos);
+  CHECK(csv.out.find("table,pool,name,worker,node,medium,tier,scope,state,exported_to,"
+                     "capacity_bytes,") == 0);
+  CHECK(csv.out.find("\npools,e3-2,cpu,w0,gpu-1,cpu,l1,host,live,,1073741824,1073741824,"
+                     "1073745920,20480,4096,6000,8192,4096,4096,1048576,2,") != std::string::npos);
 }
 
 TEST_CASE("usage tells an empty, a degraded, a starting and an absent server apart",
@@ -241,6 +242,28 @@ TEST_CASE("pools shows what a pool is and who may still map a gone one", "[ctl][
   CHECK(table.out.find("w1.c7.life\n") != std::string::npos);
   CHECK(run_against(server, {"pools", "--csv"}).out.find("\ne3-5,cpu,w1,,gpu-1,") !=
         std::string::npos);
+}
+
+TEST_CASE("pools and usage name the workers that import a pool, and how far each is",
+          "[ctl][pools][sharing]") {
+  FakeServer server;
+  fill_usage(server.admin);
+  const auto export_to = [&](v1::PoolRow& pool, const std::string& worker, uint64_t session,
+                             bool imported) {
+    v1::PoolExport& one = *pool.add_exports();
+    one.set_worker(worker);
+    one.set_session(session);
+    one.set_imported(imported);
+  };
+  for (v1::PoolRow* pool : {server.admin.usage.mutable_pools(0), &server.admin.pools[0]}) {
+    export_to(*pool, "w3", id3(9), false);
+    export_to(*pool, "w2", id3(8), true);
+    export_to(*pool, "w2", 0, false);
+  }
+  const Json importers = Json::array({"w2", "w2 (dead)", "w3 (passed)"});
+  CHECK(json_of(run_against(server, {"pools", "--json"}))["pools"][0]["exported_to"] == importers);
+  CHECK(json_of(run_against(server, {"usage", "--json"}))["pools"][0]["exported_to"] == importers);
+  CHECK_THAT(run_against(server, {"pools"}).out, Catch::Contains("w2 (dead)"));
 }
 
 TEST_CASE("sessions shows workers with their heartbeat and engines with their worker",
