@@ -40,6 +40,11 @@ struct TwoWorkers {
     for (const v1::NodeRow& node : usage.nodes()) sum += node.gone_bytes();
     return sum;
   }
+  // Releases are heard in the background.
+  void come_to_rest() {
+    REQUIRE(eventually([&] { return cluster.server.admin().leases().empty(); }));
+    cluster.check_at_rest();
+  }
   void share() {
     REQUIRE(eventually([&] { return is_imported_by("w0-cpu", "w1"); }));
     REQUIRE(eventually([&] { return is_imported_by("w1-cpu", "w0"); }));
@@ -76,8 +81,7 @@ TEST_CASE_METHOD(TwoWorkers, "an engine loads in place what an engine of another
   CHECK(reader->must("verify l").number("wrong") == 0);
   reader->must("release l");
   REQUIRE(eventually([&] { return cluster.allocated(owner) == 0; }));
-  REQUIRE(eventually([&] { return cluster.server.admin().leases().empty(); }));
-  cluster.check_at_rest();
+  come_to_rest();
 }
 
 TEST_CASE_METHOD(TwoWorkers, "an engine that joins later, and one that leaves, need nobody's help",
@@ -118,8 +122,7 @@ TEST_CASE_METHOD(
   auto next = cluster.engine(owner, "next");
   next->must("store 3 0 4 65536");
   REQUIRE(eventually([&] { return reads(*reader, 3, 4); }, seconds(30)));
-  REQUIRE(eventually([&] { return cluster.server.admin().leases().empty(); }));
-  cluster.check_at_rest();
+  come_to_rest();
 }
 
 TEST_CASE_METHOD(TwoWorkers, "an importer that is killed leaves the owner's pool as it was",
@@ -139,8 +142,7 @@ TEST_CASE_METHOD(TwoWorkers, "an importer that is killed leaves the owner's pool
   REQUIRE(eventually([&] { return is_imported_by("w0-cpu", "w1"); }, seconds(30)));
   auto again = cluster.engine(neighbour, "again");
   REQUIRE(eventually([&] { return reads(*again, 1, 8); }));
-  REQUIRE(eventually([&] { return cluster.server.admin().leases().empty(); }));
-  cluster.check_at_rest();
+  come_to_rest();
 }
 
 TEST_CASE_METHOD(TwoWorkers, "sharing goes on through a kill of the server",
@@ -157,9 +159,7 @@ TEST_CASE_METHOD(TwoWorkers, "sharing goes on through a kill of the server",
   CHECK(verified.number("wrong") == 0);
   CHECK(verified.number("valid") == 1);
   reader->must("release l");
-  REQUIRE(eventually([&] { return cluster.server.admin().leases().empty(); }));
-  REQUIRE(eventually([&] { return cluster.server.admin().leases().empty(); }));
-  cluster.check_at_rest();
+  come_to_rest();
 }
 
 TEST_CASE("workers with other runtime directories, and private pools, share nothing",
