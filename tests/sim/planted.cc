@@ -31,6 +31,16 @@ Caller worker_of_client(const Directory& directory, SessionId client) {
   return session ? caller_of(directory, session->worker) : Caller{};
 }
 
+std::vector<ReplicaId> ready_of(const Directory& directory, SessionId owner) {
+  std::vector<ReplicaId> ready;
+  for (const auto& [id, entry] : directory.pools())
+    for (uint32_t slot = entry.pool.owner == owner ? entry.head : ReplicaTable::kNone;
+         slot != ReplicaTable::kNone; slot = directory.replicas().at(slot).pool_next)
+      if (directory.replicas().at(slot).replica.state == ReplicaState::kReady)
+        ready.push_back(directory.replicas().at(slot).replica.id);
+  return ready;
+}
+
 }  // namespace
 
 void Server::plant_command(Command command) {
@@ -204,13 +214,7 @@ void Server::plant_in_slice(std::optional<MakeRoom>& slice) {
 // ----------------------------------------------------------------------------------------
 
 void Server::plant_in_load(Directory& fresh) {
-  if (plant_ == Plant::kReadersNotAwaited) {
-    std::vector<Mutation> stated;
-    for (const auto& [id, session] : fresh.sessions())
-      if (session.role == Role::kWorker)
-        stated.push_back(put_of(Presence{.session = id, .leases_stated = true}));
-    fresh.install(stated);
-  }
+  if (plant_ == Plant::kReadersNotAwaited) plant_readers_not_awaited(fresh);
   if (plant_ == Plant::kSettingForgotten && fresh.find<EvictionSetting>({}))
     fresh.install({{RecordTraits<EvictionSetting>::key({}), Forgotten{}}});
   if (plant_ == Plant::kPinForgotten) {
@@ -281,6 +285,11 @@ void Server::plant_after(const Command& command, const Result<Outcome>& outcome)
   if (plant_ == Plant::kSilentMeansDead && std::holds_alternative<Tick>(command))
     for (const auto& [id, presence] : directory.presence())
       if (presence.silent) plant_command(FenceByOperator{id, "", "planted: it is silent", false});
+  // Lawful, and in a hurry: after a restart, before its importers are there again.
+  if (const auto* up = std::get_if<LinkUp>(&command);
+      up && plant_ == Plant::kReadersNotAwaited && run_->number > 1 &&
+      planted_seen_.emplace(up->caller.session, run_->number).second)
+    plant_command(Evict{ready_of(directory, up->caller.session)});
   if (const auto* renew = std::get_if<Renew>(&command);
       renew && plant_ == Plant::kLeaseForgottenOnRenew)
     for (const LeaseId lease : renew->leases)

@@ -32,4 +32,17 @@ void Server::plant_in_sharing(std::span<const Command> commands, Decision& decis
   }
 }
 
+// A power cut may take any lease, here it takes all; and nobody is waited for.
+void Server::plant_readers_not_awaited(Directory& fresh) {
+  std::vector<Mutation> changed;
+  if (std::exchange(planted_loss_, false))
+    for (const auto& [id, lease] : fresh.leases())
+      changed.push_back({RecordTraits<Lease>::key(id), Forgotten{}});
+  if (!changed.empty() && !run_->store.commit(changed, run_->clock.now(), true)) return;
+  for (const auto& [id, session] : fresh.sessions())
+    if (session.role == Role::kWorker)
+      changed.push_back(put_of(Presence{.session = id, .leases_stated = true}));
+  fresh.install(changed);
+}
+
 }  // namespace berth::sim

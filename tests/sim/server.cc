@@ -12,7 +12,6 @@ namespace berth::sim {
 namespace {
 
 constexpr int64_t kTickEvery = 100;
-constexpr int64_t kFlushEvery = 100;
 constexpr int64_t kReopenEvery = 1000;
 constexpr Duration kStepMax = milliseconds(500);
 
@@ -77,7 +76,7 @@ void Server::tick_later() {
 
 void Server::flush_later() {
   if (weather_.durability != Durability::kInterval) return;
-  schedule_.after(kFlushEvery, [this, number = run_->number] {
+  schedule_.after(weather_.flush_every, [this, number = run_->number] {
     if (!run_ || run_->number != number) return;
     scheduling_.run([this, number] {
       if (!run_ || run_->number != number || !run_->degraded.empty()) return;
@@ -101,6 +100,7 @@ void Server::cut_power() {
   const bool loses = weather_.durability != Durability::kSync || !run_->degraded.empty();
   witness_.server_stopped(run_->directory,
                           loses ? Witness::Loss::kUnsynced : Witness::Loss::kNothing);
+  planted_loss_ = loses;
   disk_.power_cut();
   end_run();
 }

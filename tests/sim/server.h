@@ -110,6 +110,7 @@ class Server {
   void plant_in_decision(std::span<const Command> commands, Decision& decision);
   void plant_in_load(Directory& fresh);
   void plant_in_room(std::span<const Command> commands, Decision& decision);
+  void plant_readers_not_awaited(Directory& fresh);
   void plant_in_sharing(std::span<const Command> commands, Decision& decision);
   void plant_in_slice(std::optional<MakeRoom>& slice);
   std::optional<Replica> planted_victim(
@@ -131,6 +132,7 @@ class Server {
   std::unique_ptr<Run> run_;
   uint64_t runs_ = 0;
   OperationNumber planted_number_ = 1'000'000;
+  bool planted_loss_ = false;
   std::set<std::pair<SessionId, OperationNumber>> planted_seen_;
 };
 

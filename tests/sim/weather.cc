@@ -80,6 +80,7 @@ Weather::Weather(Random& random) {
   diligence = random.chance(250) ? 0 : 500 + random.below(501);
 
   durability = random.chance(350) ? Durability::kSync : Durability::kInterval;
+  flush_every = random.chance(250) ? random.between(300, 6000) : 100;
   step_max = random.between(20, 120);
   latency_max = random.chance(100) ? 300 : random.between(1, 12);
   batch_commands = 1 + random.below(12);

@@ -81,6 +81,7 @@ struct Weather {
   Hints hints = Hints::kTrue;
   uint64_t diligence = 800;  // per mille: engines go on with a store by themselves
   Durability durability = Durability::kInterval;
+  int64_t flush_every = 100;  // what a power cut takes
   std::array<uint32_t, kDeedCount> weights{};
   uint32_t weight_total = 0;
   int64_t step_max = 60;        // milliseconds between two deeds
