@@ -77,6 +77,8 @@ void Server::plant_in_command(Queued& queued) {
               *caller = caller_of(run_->directory, caller->session);
         },
         queued.command);
+  if (plant_ == Plant::kReadBeforeImport)  // the word of the importer is lost, and not missed
+    if (auto* import = std::get_if<ImportPool>(&queued.command)) import->life_name = "planted";
   if (plant_ == Plant::kLateProofBelieved)
     if (auto* open = std::get_if<OpenWorker>(&queued.command))
       open->proven_at = SessionId(UINT64_MAX);
