@@ -5,12 +5,18 @@
 //   tail: last chunk of a prompt, never used again    below everything (while that pays)
 //   branch: new chunk behind a prefix that was known  -1
 //   new chunk of a new prompt, by its depth           +1/2, 0, -1/2  (from 16 chunks, from 64)
+//   turn: one of few new chunks behind the end        +1
+//     of a chain that was known
 //   used 2, 3-4, 5-8, ... 65 or more times            1, 2, 3, ... 7
 //
 // What one level is worth adapts: of every reuse, also of evicted chunks that are remembered, it is
 // known at what age and in which class it came; so now and then each power of two is asked how many
-// of the recent reuses it would have met in a pool of this size (reuse_record.h), and the best one
-// is taken, if it is better by a hundredth.
+// reuses a pool of this size would meet with it (reuse_record.h), and the best one is taken, if it
+// is better by a hundredth.
+//
+// A chain that goes on from its end is a conversation, and if little is added, an answer and the
+// next question, it will go on again. What branches off from the middle of a chain is one question
+// of many, and what adds much is the last of its conversation: its prefix counts as a branch, too.
 //
 // Prefixes: a chunk never has more uses than its parent, and of what one request touched the tail
 // goes before the head. So a chain shrinks from its end, and what stays can be hit.
@@ -50,16 +56,22 @@ class Adaptive final : public EvictionPolicy {
   const Setting& setting() const { return setting_; }
 
  private:
-  enum Class : uint8_t { kTail, kBranch, kDeep, kMiddle, kShallow, kUsedTwice };
-  static constexpr uint16_t kUsesMax = 250;  // a ghost's code has eight bits
+  enum Class : uint8_t { kTail, kBranch, kDeep, kMiddle, kShallow, kTurn, kUsedTwice };
+  // A ghost's code has seven bits for the uses, or for the class of what was used once.
+  static constexpr uint16_t kUsesMax = 121;
+  static constexpr uint32_t kTurnMax = 4;  // new chunks of one turn, beside its tail
   static constexpr size_t kClasses = ReuseRecord::kClasses;
 
   static ReuseRecord::Credits credits_of(const Setting& setting);
   static uint8_t class_of_uses(uint16_t uses);
+  static uint8_t class_of(const Ghost& ghost);
   static Ghost ghost_of(const SlotState& state);
 
   uint8_t classify(uint16_t uses, const Chunk& chunk) const;
   uint16_t limited_by_parent(uint16_t uses);
+  void start_behind(uint32_t position);
+  uint8_t class_behind_prefix(uint32_t position, bool follows_end);
+  void count_as_branch(uint8_t chunk_class, uint32_t last, size_t most);
   void link(uint32_t slot);
   void unlink(uint32_t slot);
   void renew(uint32_t slot);
@@ -85,11 +97,28 @@ class Adaptive final : public EvictionPolicy {
   ReuseRecord::Credits credits_;
   uint64_t now_ = 1;  // requests so far
 
+  // Prefixes that were found lately, by their length. Where others came in between, the position of
+  // a new chunk says which one it continues, as a rule.
+  struct Prefix {
+    uint32_t length = 0;
+    uint32_t last = kNoSlot;
+    uint64_t stamp = 0;
+  };
+  std::array<Prefix, 64> prefixes_{};
+
   // Of the present request.
-  std::array<uint32_t, kClasses> latest_;  // the slot that was last put into each list
-  uint16_t parent_uses_ = kUsesMax;
-  uint32_t known_prefix_ = 0;  // chunks that were seen before this request
+  bool is_announced_ = false;
   bool is_first_chunk_ = true;
+  std::array<uint32_t, kClasses> latest_;  // the slot that was last put into each list
+  uint32_t length_ = 0;                    // of its chain so far
+  uint32_t known_prefix_ = 0;              // chunks of it that were seen before
+  uint32_t parent_ = kNoSlot;              // the last chunk so far, if it is here
+  uint16_t parent_uses_ = kUsesMax;
+  // What is new behind the known prefix. A chunk may have several items, of one position.
+  size_t new_items_ = 0;
+  bool is_turn_ = false;
+  uint32_t turn_from_ = 0;  // position
+  uint32_t prefix_end_ = kNoSlot;
 };
 
 }  // namespace berth::policy

@@ -75,11 +75,17 @@ void ReuseRecord::advance(uint64_t now) {
   }
   for (size_t c = 0; c < kClasses; ++c)
     for (size_t i = kBins; i-- > 0;) from_bin_[c][i] = from_bin_[c][i + 1] + population_[c][i];
+  for (size_t c = 0; c < kClasses; ++c)
+    for (size_t b = 0; b < kAges; ++b) exposed_[c][b] += held_in(c, b, age_from(b + 1));
+  ++advances_;
 }
 
 void ReuseRecord::fade(double factor) {
   for (auto& ages : reuses_)
     for (double& count : ages) count *= factor;
+  for (auto& ages : exposed_)
+    for (double& count : ages) count *= factor;
+  advances_ *= factor;
 }
 
 double ReuseRecord::reuses() const {
@@ -107,14 +113,20 @@ double ReuseRecord::resident_with(const Credits& credits, int64_t age) const {
   return sum;
 }
 
+double ReuseRecord::held_in(size_t chunk_class, size_t bucket, double up_to) const {
+  const double to = std::min(up_to, age_from(bucket + 1));
+  return younger_than(chunk_class, static_cast<int64_t>(to)) -
+         younger_than(chunk_class, static_cast<int64_t>(age_from(bucket)));
+}
+
 double ReuseRecord::hits_younger_than(size_t chunk_class, int64_t age) const {
+  const auto up_to = static_cast<double>(age);
   double sum = 0;
-  for (size_t b = 0; b < kAges && age_from(b) < static_cast<double>(age); ++b) {
-    const double width = age_from(b + 1) - age_from(b);
-    const double part = (static_cast<double>(age) - age_from(b)) / width;
-    sum += reuses_[chunk_class][b] * std::min(1.0, part);
+  for (size_t b = 0; b < kAges && age_from(b) < up_to; ++b) {
+    const double exposed = exposed_[chunk_class][b];
+    if (exposed > 0) sum += reuses_[chunk_class][b] / exposed * held_in(chunk_class, b, up_to);
   }
-  return sum;
+  return sum * advances_;
 }
 
 double ReuseRecord::hits_with(const Credits& credits, size_t capacity) const {

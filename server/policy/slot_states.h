@@ -19,7 +19,7 @@ struct SlotState {
   uint32_t previous = kNoSlot;
   uint32_t next = kNoSlot;
   uint32_t fingerprint = 0;  // of the key: what a ghost is found by
-  uint16_t uses = 0;
+  uint16_t uses = 0;         // in the policy's own way
   uint8_t queue = kNotHeld;  // of the policy's queues, or its class
   uint8_t group = 0;         // which of its pool's policies holds it; the driver's
 };

@@ -45,11 +45,103 @@ TEST_CASE("adaptive counts a chunk that comes back after its eviction as used ag
   CHECK(pool.requests({"a", "b"}).evict(2) == "ba");
 }
 
-TEST_CASE("adaptive lets new chunks behind a known prefix go before those of a new prompt",
+TEST_CASE("adaptive lets what branches off from a known prefix go before new prompts",
           "[policy][eviction][adaptive]") {
   PoolOf pool(EvictionKind::kAdaptive, 16);
-  pool.requests({"abc", "abcx", "def"});
+  pool.requests({"abcd", "abcx", "efg"});
   CHECK(pool.evict(1) == "x");
+}
+
+TEST_CASE("adaptive keeps the next turn of a conversation as long as what it follows",
+          "[policy][eviction][adaptive]") {
+  PoolOf pool(EvictionKind::kAdaptive, 16);
+  pool.requests({"abc", "abcvwxy", "def"});
+  CHECK(pool.evict(10) == "fedyxwvcba");
+}
+
+TEST_CASE("adaptive takes more than a turn adds for a branch, and its prefix with it",
+          "[policy][eviction][adaptive]") {
+  PoolOf pool(EvictionKind::kAdaptive, 16);
+  SECTION("whatever was used twice") {
+    pool.requests({"abc", "abcvwxyz", "def"});
+    CHECK(pool.evict(11) == "zyxwvcbafed");
+  }
+  SECTION("but not what was used more often") {
+    pool.requests({"abc", "abc", "abcvwxyz", "def"});
+    CHECK(pool.evict(11) == "zyxwvfedcba");
+  }
+  SECTION("nor what others were given") {
+    pool.requests({"gh", "gh", "abc", "abcvwxyz", "def"});
+    CHECK(pool.evict(13) == "zyxwvcbafedhg");
+  }
+}
+
+TEST_CASE("adaptive counts a turn in chunks, however many items each has",
+          "[policy][eviction][adaptive]") {
+  SlotStates slots;
+  Adaptive policy(slots);
+  const auto store = [&](uint32_t first_slot, std::vector<uint32_t> positions) {
+    for (const uint32_t position : positions) {
+      policy.inserted({first_slot, 100 + first_slot, position, false});
+      ++first_slot;
+    }
+  };
+  const auto oldest = [&] {
+    std::vector<uint32_t> victims;
+    policy.pick(
+        1, [](uint32_t) { return true; }, victims);
+    return victims.at(0);
+  };
+  policy.request();
+  store(0, {0, 0, 1, 1});
+  policy.request();
+  policy.accessed(std::vector<uint32_t>{0, 1, 2, 3});
+  store(4, {2, 2, 3, 3, 4, 4, 5, 5});
+  SECTION("four are a turn") {
+    policy.request();
+    store(20, {0});
+    CHECK(oldest() == 20);
+  }
+  SECTION("five are not") {
+    store(12, {6, 6});
+    policy.request();
+    store(20, {0});
+    CHECK(oldest() == 13);
+  }
+}
+
+TEST_CASE("adaptive remembers of an evicted chunk that something followed it",
+          "[policy][eviction][adaptive]") {
+  PoolOf pool(EvictionKind::kAdaptive, 16);
+  CHECK(pool.requests({"abc"}).evict(2) == "cb");
+  CHECK(pool.requests({"ab", "abx", "def"}).evict(1) == "x");
+}
+
+TEST_CASE("adaptive finds the prefix of chunks that come when others came in between",
+          "[policy][eviction][adaptive]") {
+  SlotStates slots;
+  Adaptive policy(slots);
+  const auto store = [&](std::vector<uint32_t> chain, uint32_t position) {
+    for (const uint32_t slot : chain) policy.inserted({slot, 100 + slot, position++, false});
+  };
+  policy.request();
+  store({0, 1}, 0);
+  policy.request();
+  store({2, 3, 4}, 0);
+  policy.request();
+  policy.accessed(std::vector<uint32_t>{0, 1});
+  policy.request();
+  policy.accessed(std::vector<uint32_t>{2, 3, 4});
+  policy.request();
+  store({5, 6}, 0);
+  policy.resume();
+  store({7, 8, 9, 10, 11}, 2);  // too much for one turn
+  policy.resume();
+  store({12}, 3);
+  std::vector<uint32_t> victims;
+  policy.pick(
+      13, [](uint32_t) { return true; }, victims);
+  CHECK(victims == std::vector<uint32_t>{11, 10, 9, 8, 7, 1, 0, 6, 5, 4, 3, 2, 12});
 }
 
 TEST_CASE("adaptive looks at every class, however many of the least valuable one may not leave",

@@ -5,13 +5,15 @@
 namespace berth::policy {
 namespace {
 
-// One chunk of class 0 joins with every request; each tenth is used again at `age`.
+// One chunk of class 0 joins with every request; each tenth is used again at `age`. Counted from
+// the 1024th request on, when there are chunks of every age.
 ReuseRecord steady(uint64_t requests, uint64_t age) {
   ReuseRecord record;
   for (uint64_t now = 1; now <= requests; ++now) {
     record.joined(0, now);
     if (now % 10 == 0) record.reused(0, age);
     if (now % 64 == 0) record.advance(now);
+    if (now == 1024) record.fade(0);
   }
   record.advance(requests);
   return record;
@@ -24,10 +26,21 @@ TEST_CASE("reuses count as hits if the pool holds chunks up to their age", "[pol
   CHECK(record.hits_with(none, 300) == 0);
 }
 
+TEST_CASE("reuses count by how many chunks of their age there are now", "[policy][reuse]") {
+  ReuseRecord record = steady(4096, 100);
+  // Five times as many from now on.
+  for (uint64_t now = 4097; now <= 4352; ++now)
+    for (int i = 0; i < 5; ++i) record.joined(0, now);
+  const double counted = record.reuses();
+  record.advance(4352);
+  CHECK(record.hits_with({}, 4000) == Approx(5 * counted).epsilon(0.1));
+}
+
 TEST_CASE("a credit lets chunks of one class stay at the cost of others", "[policy][reuse]") {
   ReuseRecord record;
   for (uint64_t now = 1; now <= 4096; ++now) {
     record.joined(now % 2, now);
+    if (now == 2000) record.fade(0);
     if (now > 2000) record.reused(1, 1500);
     if (now % 64 == 0) record.advance(now);
   }
