@@ -15,6 +15,7 @@ constexpr int64_t kLevelMin = 16;
 constexpr int64_t kLevelMax = int64_t{1} << 20;
 constexpr uint32_t kMiddleFrom = 16;  // position in the chain
 constexpr uint32_t kDeepFrom = 64;
+constexpr size_t kChainMax = 4096;  // how long a chain may be is a hint of an engine
 constexpr uint8_t kCodesOfOneUse = 122;
 // Something that is no tail was stored behind it: the top bit beside the uses, and of a code.
 constexpr uint16_t kHasChild = 0x8000;
@@ -196,7 +197,7 @@ void Adaptive::count_as_branch(uint8_t chunk_class, uint32_t last, size_t most) 
   };
   if (!belongs(last)) return;
   uint32_t slot = last;
-  for (size_t i = 1; i < most && belongs(slots_.at(slot).previous); ++i)
+  for (size_t i = 1; i < std::min(most, kChainMax) && belongs(slots_.at(slot).previous); ++i)
     slot = slots_.at(slot).previous;
   while (slot != kNoSlot) {
     const uint32_t next = slot == last ? kNoSlot : slots_.at(slot).next;
