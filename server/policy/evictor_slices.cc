@@ -184,6 +184,7 @@ std::vector<ReplicaId> Evictor::pick(const Directory& directory, PoolId pool, Na
   // By what each policy holds.
   const auto pick_from = [&](auto is_meant) {
     std::vector<EvictionPolicy*> from;
+    from.reserve(found->second.size());
     size_t held = 0;
     for (const Group& group : found->second) {
       if (!group.policy || group.policy->size() == 0 || !is_meant(group)) continue;
@@ -206,6 +207,7 @@ std::vector<ReplicaId> Evictor::pick(const Directory& directory, PoolId pool, Na
   else if (passed > 0)
     passed_[{pool, ns}] += passed;
   std::vector<ReplicaId> victims;
+  victims.reserve(slots.size());
   for (const uint32_t slot : slots) victims.push_back(directory.replicas().at(slot).replica.id);
   return victims;
 }

@@ -194,6 +194,9 @@ TEST_CASE("a pool whose worker is away shows that it drains, and is taken back m
   fleet.must(&Admin::Drain, request);
   fleet.worker.link->stream->WritesDone();
   REQUIRE(fleet.worker.link->stream->Finish().ok());
+  // Refused by the same queue that the stream's end came through before.
+  REQUIRE_FALSE(call(*fleet.server.directory, &v1::Directory::Stub::Reserve,
+                     from(fleet.worker, fleet.worker.reserve(1, 'k'))));
   CHECK(fleet.pool().state() == v1::POOL_STATE_UNVERIFIED);
   CHECK(fleet.pool().draining());
   fleet.must(&Admin::Undrain, request);
