@@ -118,9 +118,10 @@ std::string World::unshared() const {
         weather_.shares_pools && pool.spec.scope == Scope::kHost && pool.state == PoolState::kOpen;
     for (const auto& [session, worker] : d.sessions()) {
       if (worker.role != Role::kWorker) continue;
-      const auto imported =
-          std::count_if(pool.exports.begin(), pool.exports.end(),
-                        [&](const PoolExport& e) { return e.importer == session && e.imported; });
+      const auto imported = std::count_if(pool.exports.begin(), pool.exports.end(),
+                                          [&, importer = session](const PoolExport& e) {
+                                            return e.importer == importer && e.imported;
+                                          });
       const bool is_neighbour = worker.node == pool.node && session != pool.owner;
       if (imported != (is_shared && is_neighbour ? 1 : 0))
         return "pool " + to_text(id) + " has " + std::to_string(imported) + " imports by " +
