@@ -414,13 +414,12 @@ void Engine::release() {
 }
 
 void Engine::stop_reading(OperationNumber number, LeaseId lease) {
-  const auto it = operations_.find(number);
-  if (it != operations_.end() && it->second.is_pending) {
-    it->second.is_poisoned = true;
-    worker_.poison(join_, number);
-  }
   for (size_t i = 0; i < handles_.size(); ++i)
     if (handles_[i].lease == lease) return release_handle(i);
+  const auto it = operations_.find(number);
+  if (it == operations_.end() || !it->second.is_pending) return give_back(lease);
+  it->second.is_poisoned = true;
+  worker_.poison(join_, number);
 }
 
 void Engine::renew() {

@@ -125,7 +125,10 @@ bool Core::handle_message(JoinStream& stream, const std::shared_ptr<Attachment>&
         break;
       case v1::JoinResponse::kRevoke:
         poisoned = message.revoke().operation();
-        if (session.revoke(poisoned, message.revoke().handle())) ++stats_.revokes;
+        if (session.revoke(poisoned, message.revoke().handle()))
+          ++stats_.revokes;
+        else  // not read here: perhaps its release died with the worker
+          owe_release_locked(session, message.revoke().handle());
         break;
       case v1::JoinResponse::kServerState:
         stats_.server_reachable = message.server_state().reachable();

@@ -120,6 +120,7 @@ void AgentState::client_opened(const Request& request,
   client.join = {};
   client.life_names.push_back(join.life_name);
   if (is_new) client.low_water = answer->operation_low_water();
+  if (is_new) client.is_taken_over = join.hello.resume_session() == id.value();
   if (const auto stranger = strangers.find(id); stranger != strangers.end()) {
     for (const std::string& held : stranger->second.life_names)
       client.life_names.push_back(held);  // it may hold the old locks as well

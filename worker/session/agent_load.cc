@@ -245,15 +245,22 @@ void AgentState::revoke(const v1::Revoke& revoke) {
   const auto held = ledger.leases().find(lease);
   if (held == ledger.leases().end()) {
     Operation* operation = find_unanswered(*client, revoke.operation());
-    if (operation && operation->kind == OperationKind::kLoad) operation->poisoned = true;
+    if (operation && operation->kind == OperationKind::kLoad)
+      operation->poisoned = true;
+    else if (client->is_taken_over && !client->releasing.count(lease))
+      return push_revoke(*client, revoke);  // only the engine knows; asked again until it answers
     return give_back_lease(*client, lease);
   }
   if (held->second.client != client->session) return;
   client->revoked.insert(lease);
+  push_revoke(*client, revoke);
+}
+
+void AgentState::push_revoke(const Client& client, const v1::Revoke& revoke) {
   v1::JoinResponse message;
   message.mutable_revoke()->set_operation(revoke.operation());
-  message.mutable_revoke()->set_handle(lease.value());
-  push(*client, std::move(message));
+  message.mutable_revoke()->set_handle(revoke.lease());
+  push(client, std::move(message));
 }
 
 // Loads that were answered as a miss while the server's answer was on its way: if they got a lease,

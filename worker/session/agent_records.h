@@ -60,7 +60,10 @@ struct Client {
   std::vector<std::string> life_names;
   std::vector<size_t> pools;  // it may map them
   std::set<PoolId> imports;   // of other workers: it was told to map them
-  bool rejoining = false;     // told to join again: calls are refused, its spans stand until proof
+  // Joined through our dead predecessor first: it may read pools of others under leases that the
+  // ledger does not have.
+  bool is_taken_over = false;
+  bool rejoining = false;  // told to join again: calls are refused, its spans stand until proof
   Ending ending = Ending::kNo;  // its spans are back; what it owes is being settled
   std::vector<CallId> leave_calls;
 

@@ -160,6 +160,7 @@ struct AgentState {
   bool release_lease(Client& client, LeaseId lease);
   void release_answered(Client& client, const std::vector<uint64_t>& leases);
   void revoke(const v1::Revoke& revoke);
+  void push_revoke(const Client& client, const v1::Revoke& revoke);
   void resolve_loads(Client& client);
   void resolved(Client& client, OperationNumber number, const v1::ResolveResponse& response);
 

@@ -229,6 +229,16 @@ TEST_CASE("a revoked handle is not valid at the end of the read", "[client][leas
   CHECK(load->bytes(0).size() == kPageBytes);  // still mapped: a reader in flight does not fault
 }
 
+TEST_CASE("a revoke of a handle that nobody has gives it back", "[client][lease]") {
+  Engine engine;
+  v1::JoinResponse revoke;
+  revoke.mutable_revoke()->set_operation(1);
+  revoke.mutable_revoke()->set_handle(501);
+  engine.worker->push(revoke);
+  engine.worker->await(
+      [&](const Seen& seen) { return seen.released == std::vector<uint64_t>{501}; });
+}
+
 TEST_CASE("a revoke that overtakes its load turns it into a miss and gives the handle back",
           "[client][lease]") {
   Engine engine;

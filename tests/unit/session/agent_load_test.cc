@@ -165,6 +165,19 @@ TEST_CASE("a revoke is passed on and waits for the reader; one that overtakes po
   CHECK(rig.ledger.find(ReplicaId(1001))->readers == 0);
 }
 
+TEST_CASE("a lease from before this worker's time is given back when its engine says so",
+          "[session][load][sharing]") {
+  AgentRig rig;
+  rig.attach();
+  const Engine engine = rig.finish_join(rig.start_join("e0", 62, "token62"), 62);
+  rig.revoke(engine, 3, 2001);
+  CHECK(rig.was_told(engine, v1::JoinResponse::kRevoke));
+  rig.pass(seconds(60));
+  CHECK(rig.count_sent(v1::LinkRequest::kRelease) == 0);
+  rig.release(engine, 2001);
+  CHECK(rig.take_sent(v1::LinkRequest::kRelease).release().leases(0) == 2001);
+}
+
 TEST_CASE("only handles that are held are renewed", "[session][load]") {
   AgentRig rig;
   rig.attach();
