@@ -40,7 +40,7 @@ class DescriptorServer {
     std::string life_name;
     std::vector<int> pools;  // borrowed descriptors, open as long as this server lives
     // Instead of the life lock and the pools: those of this one, and the connection ends.
-    std::shared_ptr<const ImportedPool> imported;
+    std::shared_ptr<const ImportedPool> imported = {};
   };
   // Good for one connection.
   void expect(const std::string& ticket, Grant grant);
