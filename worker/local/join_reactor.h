@@ -36,7 +36,7 @@ class JoinReactor final : public grpc::ServerBidiReactor<v1::JoinRequest, v1::Jo
   };
 
   JoinReactor(JoinId join, Listener& listener) : join_(join), listener_(listener) {}
-  void start() { StartRead(&request_); }
+  void start() { read_next(); }
 
   void write(v1::JoinResponse message);
   // After what was written before.
@@ -47,6 +47,8 @@ class JoinReactor final : public grpc::ServerBidiReactor<v1::JoinRequest, v1::Jo
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
   void OnDone() override;
+  void read_next();
+  bool is_over();
   bool take(const v1::JoinRequest& request);
   enum class Unwritten { kWrite, kDrop };
   void finish(const grpc::Status& status, Unwritten unwritten);

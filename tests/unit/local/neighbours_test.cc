@@ -102,7 +102,8 @@ TEST_CASE("a pool is passed read-only, under a lock that lives as long as somebo
   message->descriptors.clear();
   CHECK(*rig.keeper->test(life_name) == Life::kAlive);
   copy.reset();
-  CHECK(*rig.keeper->test(life_name) == Life::kDead);
+  // Whoever passed it lets go of its own copy when it has; the test's time limit ends a hang.
+  while (*rig.keeper->test(life_name) != Life::kDead) std::this_thread::yield();
 }
 
 TEST_CASE("neighbours are found in the runtime directory, and what they pass can be let go",
