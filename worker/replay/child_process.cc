@@ -6,6 +6,8 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <deque>
+#include <fstream>
 #include <utility>
 
 #include "common/os_error.h"
@@ -103,6 +105,18 @@ void ChildProcess::reap() {
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
   pid_ = -1;
+}
+
+std::string last_lines(const std::string& path, size_t lines_max) {
+  std::ifstream file(path);
+  std::deque<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    lines.push_back(line);
+    if (lines.size() > lines_max) lines.pop_front();
+  }
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
 }
 
 }  // namespace berth::replay

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -43,5 +44,8 @@ class ChildProcess {
   pid_t pid_ = -1;  // -1: reaped or moved away
   UniqueFd pidfd_;
 };
+
+// The end of a log, for the report of a failure: at most so many lines.
+std::string last_lines(const std::string& path, size_t lines_max);
 
 }  // namespace berth::replay

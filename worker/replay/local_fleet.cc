@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -45,18 +44,6 @@ Result<> write_file(const std::string& path, const std::string& text) {
   file.close();
   if (!file) return refuse_os("write " + path);
   return {};
-}
-
-std::string last_lines(const std::string& path) {
-  std::ifstream file(path);
-  std::deque<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
-    lines.push_back(line);
-    if (lines.size() > kLogLinesShown) lines.pop_front();
-  }
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
 }
 
 }  // namespace
@@ -153,7 +140,8 @@ std::optional<std::string> LocalFleet::find_dead() const {
 std::string LocalFleet::logs() const {
   std::string text;
   for (const Member& member : members_)
-    text += "--- " + member.name + ".log ---\n" + last_lines(path(member.name + ".log"));
+    text += "--- " + member.name + ".log ---\n" +
+            last_lines(path(member.name + ".log"), kLogLinesShown);
   return text;
 }
 

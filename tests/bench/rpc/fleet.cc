@@ -1,0 +1,147 @@
+#include "tests/bench/rpc/fleet.h"
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+#include <thread>
+
+#include "common/rpc_channel.h"
+#include "tests/bench/rpc/load.h"
+#include "tests/bench/rpc/objects.h"
+#include "tests/bench/rpc/process_facts.h"
+
+namespace berth::bench {
+namespace {
+
+constexpr Duration kBeat = milliseconds(200);
+constexpr uint64_t kFillBatch = 500;
+constexpr uint64_t kFillCallers = 8;
+constexpr double kEvictedWithin = 120;  // seconds
+constexpr auto kLookEvery = std::chrono::milliseconds(2);
+
+double seconds_since(uint64_t start_nanos) {
+  return static_cast<double>(now_nanos() - start_nanos) / 1e9;
+}
+
+std::string berthd_config(const FleetSettings& settings) {
+  std::ostringstream text;
+  text << "[store]\n"
+       << "durability = \"" << settings.durability << "\"\n";
+  return text.str();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Fleet>> Fleet::start(const FleetSettings& settings) {
+  Result<WorkFolder> folder = WorkFolder::make(settings.directory);
+  if (!folder) return tl::unexpected(folder.error());
+  std::unique_ptr<Fleet> fleet(new Fleet(settings, std::move(*folder)));
+  for (const auto step : {&Fleet::start_servers, &Fleet::attach, &Fleet::fill})
+    if (const Result<> done = (fleet.get()->*step)(); !done) return tl::unexpected(done.error());
+  return fleet;
+}
+
+Fleet::~Fleet() {
+  if (!loop_) return;
+  {
+    const std::lock_guard lock(loop_->mutex());
+    for (const auto& member : members_) member->cancel();
+    for (const auto& peer : peers_) peer->cancel();
+  }
+  loop_->stop();
+}
+
+Result<> Fleet::start_servers() {
+  Result<LocalServer> berthd = LocalServer::start_berthd(folder(), berthd_config(settings_));
+  if (!berthd) return tl::unexpected(berthd.error());
+  berthd_.emplace(std::move(*berthd));
+  Result<LocalServer> echo = LocalServer::start_echo(folder());
+  if (!echo) return tl::unexpected(echo.error());
+  echo_.emplace(std::move(*echo));
+  const auto channel =
+      make_channel("server", berthd_->address(Transport::kUnix), {.own_connection = true});
+  if (!channel) return tl::unexpected(channel.error());
+  admin_ = v1::Admin::NewStub(*channel);
+  return {};
+}
+
+Result<> Fleet::attach() {
+  loop_ = std::make_unique<EventLoop>(kBeat, [this] {
+    for (const auto& member : members_) member->beat();
+  });
+  const uint64_t room_bytes = settings_.room_objects / settings_.members * kPageBytes;
+  for (uint64_t i = 0; i < settings_.members; ++i) {
+    auto member =
+        Member::attach(*loop_, {i + 1, berthd_->address(settings_.transport), room_bytes});
+    if (!member) return tl::unexpected(member.error());
+    auto peer = EchoPeer::connect(*loop_, echo_->address(settings_.transport));
+    if (!peer) return tl::unexpected(peer.error());
+    const std::lock_guard lock(loop_->mutex());
+    members_.push_back(std::move(*member));
+    peers_.push_back(std::move(*peer));
+  }
+  return {};
+}
+
+Result<> Fleet::fill() {
+  FlowSettings settings;
+  settings.workload = Workload::kStore;
+  settings.batch = kFillBatch;
+  settings.stores = Objects::kPopulation;
+  Flows flows;
+  for (uint64_t i = 0; i < kFillCallers; ++i) flows.push_back(make_flow(view(), settings, i));
+  const uint64_t before = resident_bytes_of(berthd_->pid());
+  const uint64_t start = now_nanos();
+  const uint64_t cycles = (settings_.population + kFillBatch - 1) / kFillBatch;
+  if (const Result<> filled = Load(*loop_, flows).run_cycles(cycles); !filled) return filled;
+  population_ = cycles * kFillBatch;
+  fill_seconds_ = seconds_since(start);
+  const uint64_t after = resident_bytes_of(berthd_->pid());
+  resident_bytes_per_object_ =
+      static_cast<double>(after - std::min(before, after)) / static_cast<double>(population_);
+  return {};
+}
+
+FleetView Fleet::view() {
+  FleetView view{*loop_, {}};
+  for (const auto& member : members_) view.members.push_back(member.get());
+  return view;
+}
+
+Result<uint64_t> Fleet::replicas() {
+  const auto status = ask_admin(*admin_, &v1::Admin::Stub::GetStatus, v1::GetStatusRequest());
+  if (!status) return tl::unexpected(status.error());
+  return status->replicas();
+}
+
+Result<> Fleet::evict_stored() {
+  v1::EvictNamespaceRequest evict;
+  evict.set_name(kStoreNamespace);
+  const uint64_t start = now_nanos();
+  if (const auto begun = ask_admin(*admin_, &v1::Admin::Stub::EvictNamespace, evict); !begun)
+    return tl::unexpected(begun.error());
+  for (;;) {
+    const Result<uint64_t> left = replicas();
+    if (!left) return tl::unexpected(left.error());
+    if (*left <= population_) return {};
+    if (seconds_since(start) > kEvictedWithin)
+      return refuse(Reason::kDeadlineExceeded, "what was stored does not leave");
+    std::this_thread::sleep_for(kLookEvery);
+  }
+}
+
+Result<Fleet::Restarted> Fleet::restart_berthd() {
+  Restarted took;
+  const uint64_t start = now_nanos();
+  berthd_->kill_hard();
+  if (const Result<> started = berthd_->start_again(); !started)
+    return tl::unexpected(started.error());
+  took.serving_seconds = seconds_since(start);
+  for (const auto& member : members_)
+    if (const Result<> attached = member->attach_again(); !attached)
+      return tl::unexpected(attached.error());
+  took.verified_seconds = seconds_since(start);
+  return took;
+}
+
+}  // namespace berth::bench

@@ -1,0 +1,168 @@
+#include "tests/bench/rpc/report.h"
+
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "common/version.h"
+#include "tests/bench/rpc/figures.h"
+
+namespace berth::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class... Values>
+std::string text(const char* format, Values... values) {
+  char line[512];
+  std::snprintf(line, sizeof line, format, values...);
+  return line;
+}
+
+std::string with_unit(double value) {
+  if (value >= 1e6) return text("%.2fM", value / 1e6);
+  if (value >= 1e4) return text("%.0fk", value / 1e3);
+  if (value >= 1e3) return text("%.1fk", value / 1e3);
+  return text("%.0f", value);
+}
+
+std::string with_spread(const Spread& ratio) {
+  return text("%.2f [%.2f-%.2f]", ratio.median, ratio.low, ratio.high);
+}
+
+// Four digits are more than two runs ever agree on.
+double rounded(double value) {
+  if (value == 0 || !std::isfinite(value)) return 0;
+  const double scale = std::pow(10, 4 - std::ceil(std::log10(std::fabs(value))));
+  return std::round(value * scale) / scale;
+}
+
+Json json_of(const Spread& spread) {
+  return {{"median", rounded(spread.median)},
+          {"low", rounded(spread.low)},
+          {"high", rounded(spread.high)}};
+}
+
+Json json_of(const Side& side) {
+  Json json;
+  json["items_per_second"] = json_of(side.items_per_second);
+  json["p50_us"] = json_of(side.p50_us);
+  json["p90_us"] = json_of(side.p90_us);
+  json["p99_us"] = json_of(side.p99_us);
+  json["p99.9_us"] = json_of(side.p999_us);
+  json["max_us"] = json_of(side.max_us);
+  json["server_cpu_us_per_item"] = json_of(side.server_cpu_us_per_item);
+  json["failures"] = json_of(side.failures);
+  return json;
+}
+
+Json json_of(const Ratios& ratios) {
+  Json json;
+  json["items_of_echo"] = json_of(ratios.items_of_echo);
+  json["p50_of_echo"] = json_of(ratios.p50_of_echo);
+  json["p99_of_echo"] = json_of(ratios.p99_of_echo);
+  json["p99.9_of_echo"] = json_of(ratios.p999_of_echo);
+  json["server_cpu_of_echo"] = json_of(ratios.cpu_of_echo);
+  json["items_of_core"] = json_of(ratios.items_of_core);
+  json["items_of_copies"] = json_of(ratios.items_of_copies);
+  if (ratios.calls_of_syncs) json["calls_of_syncs"] = json_of(*ratios.calls_of_syncs);
+  return json;
+}
+
+Json json_of(const Row& row) {
+  Json json;
+  json["workload"] = name_of(row.cell.workload);
+  json["api"] = name_of(row.cell.api);
+  json["callers"] = row.cell.callers;
+  json["batch"] = row.cell.batch;
+  if (row.cycles_per_second > 0) json["cycles_per_second"] = rounded(row.cycles_per_second);
+  for (const MessageSizes& size : row.sizes)
+    json["message_bytes"].push_back({size.request_bytes, size.answer_bytes});
+  const Figures figures = figures_of(row);
+  json["ratios"] = json_of(figures.ratios);
+  json["berth"] = json_of(figures.berth);
+  json["echo"] = json_of(figures.echo);
+  const auto floor = [&](double Round::*value) {
+    return json_of(over_rounds(row, [value](const Round& round) { return round.*value; }));
+  };
+  json["core_items_per_second"] = floor(&Round::core_items_per_second);
+  json["copies_per_second"] = floor(&Round::copies_per_second);
+  if (figures.ratios.calls_of_syncs) json["syncs_per_second"] = floor(&Round::syncs_per_second);
+  return json;
+}
+
+Json json_of(const MachineFacts& machine) {
+  return {{"cpu", machine.cpu},
+          {"cores", machine.cores},
+          {"kernel", machine.kernel},
+          {"memory_bytes", machine.memory_bytes},
+          {"load_average_at_start", rounded(machine.load_average)},
+          {"compiler", __VERSION__}};
+}
+
+Json json_of(const Plan& plan) {
+  Json json;
+  json["runs"] = plan.runs;
+  json["seconds"] = plan.seconds;
+  json["warm_up_seconds"] = plan.warm_up_seconds;
+  json["sessions"] = plan.members;
+  json["seed"] = plan.seed;
+  if (plan.load > 0) json["load"] = plan.load;
+  return json;
+}
+
+}  // namespace
+
+std::string fleet_header(const FleetFacts& facts) {
+  std::string header = text(
+      "\n%s, durability %s, %s objects: %.0f bytes of berthd's memory for each, filled at %s/s\n",
+      name_of(facts.transport).c_str(), facts.durability.c_str(),
+      with_unit(static_cast<double>(facts.population)).c_str(), facts.resident_bytes_per_object,
+      with_unit(static_cast<double>(facts.population) / facts.fill_seconds).c_str());
+  header +=
+      text("%-15s %-5s %7s %5s │ %7s %-17s │ %7s %7s %7s %8s %-9s │ %7s %-7s │ %6s %7s %6s\n",
+           "workload", "api", "callers", "batch", "items/s", "of echo [spread]", "p50 us", "p99",
+           "p99.9", "max", "p50/echo", "cpu us", "of echo", "/core", "/memcpy", "/fsync");
+  return header;
+}
+
+std::string table_row(const FleetFacts&, const Row& row) {
+  const Figures f = figures_of(row);
+  const Side& berth = f.berth;
+  return text(
+      "%-15s %-5s %7llu %5llu │ %7s %-17s │ %7.0f %7.0f %7.0f %8.0f %-9.2f │ %7.2f %-7.2f │ %6.3f "
+      "%7.4f %6s%s\n",
+      name_of(row.cell.workload).c_str(), name_of(row.cell.api).c_str(),
+      static_cast<unsigned long long>(row.cell.callers),
+      static_cast<unsigned long long>(row.cell.batch),
+      with_unit(berth.items_per_second.median).c_str(), with_spread(f.ratios.items_of_echo).c_str(),
+      berth.p50_us.median, berth.p99_us.median, berth.p999_us.median, berth.max_us.median,
+      f.ratios.p50_of_echo.median, berth.server_cpu_us_per_item.median, f.ratios.cpu_of_echo.median,
+      f.ratios.items_of_core.median, f.ratios.items_of_copies.median,
+      f.ratios.calls_of_syncs ? text("%.2f", f.ratios.calls_of_syncs->median).c_str() : "-",
+      row.cycles_per_second > 0
+          ? text(" open at %s cycles/s", with_unit(row.cycles_per_second).c_str()).c_str()
+          : "");
+}
+
+std::string to_json(const Plan& plan, const MachineFacts& machine,
+                    const std::vector<FleetResult>& results) {
+  Json json;
+  json["berth"] = kVersion;
+  json["machine"] = json_of(machine);
+  json["plan"] = json_of(plan);
+  json["fleets"] = Json::array();
+  for (const FleetResult& result : results) {
+    Json fleet;
+    fleet["transport"] = name_of(result.facts.transport);
+    fleet["durability"] = result.facts.durability;
+    fleet["population"] = result.facts.population;
+    fleet["resident_bytes_per_object"] = rounded(result.facts.resident_bytes_per_object);
+    fleet["fill_seconds"] = rounded(result.facts.fill_seconds);
+    for (const Row& row : result.rows) fleet["rows"].push_back(json_of(row));
+    json["fleets"].push_back(std::move(fleet));
+  }
+  return json.dump(1);
+}
+
+}  // namespace berth::bench
