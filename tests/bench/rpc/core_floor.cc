@@ -13,6 +13,7 @@ namespace berth::bench {
 namespace {
 
 constexpr uint64_t kFillBatch = 512;
+constexpr uint64_t kAnswersUntold = 128;
 constexpr uint64_t kPoolBytes = uint64_t{1} << 44;
 constexpr uint64_t kPassingFirst = uint64_t{1} << 40;
 
@@ -112,7 +113,7 @@ void CoreFloor::acquire_once(uint64_t batch) {
   const auto acquired = run<Acquired>(acquire);
   BERTH_CHECK(acquired.classes.size() == batch, "the chain is there");
   run<PerItem>(Release{worker_, client_, {acquired.lease}});
-  if (operation_ % 256 == 0) run<Done>(Heartbeat{worker_, {}, {{client_, operation_}}});
+  forget_answers();
 }
 
 std::vector<ReplicaId> CoreFloor::store_once(uint64_t first_object, uint64_t batch) {
@@ -131,8 +132,15 @@ std::vector<ReplicaId> CoreFloor::store_once(uint64_t first_object, uint64_t bat
     commit.offsets.push_back(pages_++ * kPageBytes);
   }
   run<Committed>(commit);
-  if (operation_ % 256 == 0) run<Done>(Heartbeat{worker_, {}, {{client_, operation_}}});
+  forget_answers();
   return std::move(commit.replicas);
+}
+
+// As a heartbeat lets the server forget them.
+void CoreFloor::forget_answers() {
+  if (operation_ - operations_told_ < kAnswersUntold) return;
+  operations_told_ = operation_;
+  run<Done>(Heartbeat{worker_, {}, {{client_, operation_}}});
 }
 
 void CoreFloor::take_away(const std::vector<ReplicaId>& replicas) {

@@ -28,6 +28,7 @@ class CoreFloor {
   void acquire_once(uint64_t batch);
   // Returns the replicas.
   std::vector<ReplicaId> store_once(uint64_t first_object, uint64_t batch);
+  void forget_answers();
   void take_away(const std::vector<ReplicaId>& replicas);
 
   DirectoryConfig config_;
@@ -37,6 +38,7 @@ class CoreFloor {
   SessionId client_;
   NamespaceId namespace_;
   OperationNumber operation_ = 0;
+  OperationNumber operations_told_ = 0;
   uint64_t population_ = 0;
   uint64_t passing_ = 0;  // objects that were stored and taken away
   uint64_t pages_ = 0;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <functional>
-#include <string>
+#include <vector>
 
 #include "common/rpc_status.h"
 #include "tests/bench/rpc/member.h"
@@ -17,6 +17,12 @@ enum class Api : uint8_t { kUnary, kLink };
 struct MessageSizes {
   size_t request_bytes = 0;
   size_t answer_bytes = 0;
+};
+
+// Of the calls that one flow makes, in order. Off while something is measured: sizes cost time.
+struct MessageLog {
+  bool is_on = false;
+  std::vector<MessageSizes> calls;
 };
 
 // Where each method's messages are.
@@ -43,9 +49,10 @@ class DirectoryCall final : public LinkAnswer {
   using Done = std::function<void(const Response&)>;
   using Failed = std::function<void(const Error&)>;
 
-  DirectoryCall(EventLoop& loop, Api api, Done done, Failed failed)
+  DirectoryCall(EventLoop& loop, Api api, MessageLog& log, Done done, Failed failed)
       : loop_(loop),
         api_(api),
+        log_(log),
         done_(std::move(done)),
         failed_(std::move(failed)),
         unary_([this](const grpc::Status& status) { on_unary(status); }) {}
@@ -72,39 +79,30 @@ class DirectoryCall final : public LinkAnswer {
     member.ask(message_, slot_);
   }
 
-  // Of the last call that was answered.
-  MessageSizes sizes() const { return sizes_; }
-  // From now on, until the next answer: sizes cost time, so they are taken only when asked for.
-  void take_sizes() { takes_sizes_ = true; }
-
  private:
   void on_unary(const grpc::Status& status) {
     if (!status.ok()) return failed_(error_from_status(status));
-    if (takes_sizes_) note_sizes(request().ByteSizeLong(), unary_.response.ByteSizeLong());
+    if (log_.is_on)
+      log_.calls.push_back({request().ByteSizeLong(), unary_.response.ByteSizeLong()});
     done_(unary_.response);
   }
   void on_answer(const v1::LinkResponse& answer) override {
-    if (takes_sizes_) note_sizes(message_.ByteSizeLong(), answer.ByteSizeLong());
+    if (log_.is_on) log_.calls.push_back({message_.ByteSizeLong(), answer.ByteSizeLong()});
     if (Method::is_in(answer)) return done_(Method::of(answer));
     failed_(answer.has_error() ? error_from_details(answer.error())
                                : Error{Reason::kInternal, "an answer of another kind"});
   }
   void on_link_ended(const Error& why) override { failed_(why); }
-  void note_sizes(size_t request_bytes, size_t answer_bytes) {
-    sizes_ = {request_bytes, answer_bytes};
-    takes_sizes_ = false;
-  }
 
   EventLoop& loop_;
   const Api api_;
+  MessageLog& log_;
   const Done done_;
   const Failed failed_;
   v1::LinkRequest message_;
   UnaryCall<typename Method::Request, Response> unary_;
   Member* linked_to_ = nullptr;
   uint64_t slot_ = 0;
-  bool takes_sizes_ = false;
-  MessageSizes sizes_;
 };
 
 }  // namespace berth::bench

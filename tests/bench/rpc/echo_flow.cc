@@ -1,7 +1,6 @@
 #include "tests/bench/rpc/echo_flow.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "common/rpc_channel.h"
 
@@ -22,51 +21,57 @@ size_t payload_for(Message message, size_t wanted_bytes) {
 
 class EchoFlow final : public Flow, EchoPeer::Asker {
  public:
-  EchoFlow(EchoPeer& peer, Api api, uint64_t items, const std::vector<MessageSizes>& sizes)
-      : peer_(peer), api_(api), items_(items) {
-    if (api == Api::kLink) slot_ = peer_.add_asker(*this);
-    for (const MessageSizes& size : sizes) {
-      EchoRequest& request = requests_.emplace_back();
-      EchoResponse response;
-      request.set_correlation(slot_);
-      response.set_correlation(slot_);
-      request.set_payload_bytes(
-          static_cast<uint32_t>(payload_for(std::move(response), size.answer_bytes)));
-      request.set_payload(std::string(payload_for(request, size.request_bytes), 'x'));
+  EchoFlow(EchoPeer& peer, Api api, const std::vector<RecordedCycle>& cycles)
+      : peer_(peer), api_(api) {
+    if (api == Api::kLink) request_.set_correlation(peer_.add_asker(*this));
+    EchoResponse response;
+    response.set_correlation(request_.correlation());
+    for (const RecordedCycle& cycle : cycles) {
+      cycles_.push_back({cycle.items, {}});
+      for (const MessageSizes& call : cycle.calls) {
+        const size_t answer = payload_for(response, call.answer_bytes);
+        request_.set_payload_bytes(static_cast<uint32_t>(answer));
+        cycles_.back().calls.push_back({payload_for(request_, call.request_bytes), answer});
+      }
     }
   }
   ~EchoFlow() override {
-    if (slot_ != 0) peer_.remove_asker(slot_);
+    if (api_ == Api::kLink) peer_.remove_asker(request_.correlation());
   }
 
   void start() override {
-    at_ = 0;
+    call_ = 0;
     call();
   }
 
  private:
+  const MessageSizes& payloads() const { return cycles_[cycle_].calls[call_]; }
   void call() {
-    if (api_ == Api::kLink) return peer_.ask(requests_[at_]);
-    unary_.start(peer_.loop(), peer_.stub(), &Echo::Stub::PrepareAsyncCall, requests_[at_]);
+    request_.mutable_payload()->resize(payloads().request_bytes, 'x');
+    request_.set_payload_bytes(static_cast<uint32_t>(payloads().answer_bytes));
+    if (api_ == Api::kLink) return peer_.ask(request_);
+    unary_.start(peer_.loop(), peer_.stub(), &Echo::Stub::PrepareAsyncCall, request_);
   }
   void on_unary(const grpc::Status& status) {
     if (!status.ok()) return owner->on_failure(*this, {Reason::kUnavailable, "the echo failed"});
     on_answer(unary_.response);
   }
   void on_answer(const EchoResponse& answer) override {
-    if (answer.payload().size() != requests_[at_].payload_bytes())
+    if (answer.payload().size() != payloads().answer_bytes)
       return owner->on_failure(*this, {Reason::kInternal, "the echo is of another size"});
-    if (++at_ < requests_.size()) return call();
-    owner->on_cycle(*this, items_);
+    if (++call_ < cycles_[cycle_].calls.size()) return call();
+    const uint64_t items = cycles_[cycle_].items;
+    cycle_ = (cycle_ + 1) % cycles_.size();
+    end_cycle(items);
   }
   void on_stream_ended(const Error& why) override { owner->on_failure(*this, why); }
 
   EchoPeer& peer_;
   const Api api_;
-  const uint64_t items_;
-  std::vector<EchoRequest> requests_;
-  size_t at_ = 0;
-  uint64_t slot_ = 0;
+  std::vector<RecordedCycle> cycles_;  // sizes are those of the payloads
+  EchoRequest request_;
+  size_t cycle_ = 0;
+  size_t call_ = 0;
   UnaryCall<EchoRequest, EchoResponse> unary_{
       [this](const grpc::Status& status) { on_unary(status); }};
 };
@@ -105,9 +110,9 @@ void EchoPeer::on_ended(const grpc::Status& status) {
       asker->on_stream_ended({Reason::kUnavailable, "the echo ended: " + status.error_message()});
 }
 
-std::unique_ptr<Flow> make_echo_flow(EchoPeer& peer, Api api, uint64_t items,
-                                     const std::vector<MessageSizes>& sizes) {
-  return std::make_unique<EchoFlow>(peer, api, items, sizes);
+std::unique_ptr<Flow> make_echo_flow(EchoPeer& peer, Api api,
+                                     const std::vector<RecordedCycle>& cycles) {
+  return std::make_unique<EchoFlow>(peer, api, cycles);
 }
 
 }  // namespace berth::bench

@@ -42,7 +42,8 @@ class EchoPeer final : BidiStream<EchoRequest, EchoResponse>::Owner {
   std::vector<Asker*> askers_;  // by slot - 1
 };
 
-std::unique_ptr<Flow> make_echo_flow(EchoPeer& peer, Api api, uint64_t items,
-                                     const std::vector<MessageSizes>& sizes);
+// `cycles` is not empty.
+std::unique_ptr<Flow> make_echo_flow(EchoPeer& peer, Api api,
+                                     const std::vector<RecordedCycle>& cycles);
 
 }  // namespace berth::bench

@@ -28,10 +28,20 @@ struct Ratios {
   std::optional<Spread> calls_of_syncs;  // calls per second of all callers, by what syncs allow
 };
 
+// The same work while something happened, by the undisturbed run of the same round.
+struct DisturbedFigures {
+  During during = During::kNothing;
+  Side berth;
+  Spread items_of_undisturbed;
+  Spread p50_of_undisturbed, p99_of_undisturbed, p999_of_undisturbed;
+  std::map<std::string, Spread> event;
+};
+
 struct Figures {
   Side berth;
   Side echo;
   Ratios ratios;
+  std::vector<DisturbedFigures> disturbed;
 };
 
 Figures figures_of(const Row& row);

@@ -13,6 +13,8 @@
 namespace berth::bench {
 namespace {
 
+constexpr const char* kPopulationNamespace = "bench-population";
+constexpr const char* kExtraNamespace = "bench-extra";
 constexpr Duration kBeat = milliseconds(200);
 constexpr uint64_t kFillBatch = 500;
 constexpr uint64_t kFillCallers = 8;
@@ -45,7 +47,8 @@ Fleet::~Fleet() {
   if (!loop_) return;
   {
     const std::lock_guard lock(loop_->mutex());
-    for (const auto& member : members_) member->cancel();
+    for (const auto* group : {&members_, &extras_})
+      for (const auto& member : *group) member->cancel();
     for (const auto& peer : peers_) peer->cancel();
   }
   loop_->stop();
@@ -67,12 +70,11 @@ Result<> Fleet::start_servers() {
 
 Result<> Fleet::attach() {
   loop_ = std::make_unique<EventLoop>(kBeat, [this] {
-    for (const auto& member : members_) member->beat();
+    for (const auto* group : {&members_, &extras_})
+      for (const auto& member : *group) member->beat();
   });
-  const uint64_t room_bytes = settings_.room_objects / settings_.members * kPageBytes;
   for (uint64_t i = 0; i < settings_.members; ++i) {
-    auto member =
-        Member::attach(*loop_, {i + 1, berthd_->address(settings_.transport), room_bytes});
+    auto member = attach_member(0, kPopulationNamespace);
     if (!member) return tl::unexpected(member.error());
     auto peer = EchoPeer::connect(*loop_, echo_->address(settings_.transport));
     if (!peer) return tl::unexpected(peer.error());
@@ -81,6 +83,33 @@ Result<> Fleet::attach() {
     peers_.push_back(std::move(*peer));
   }
   return {};
+}
+
+Result<std::unique_ptr<Member>> Fleet::attach_member(uint64_t room_bytes,
+                                                     const std::string& population_namespace) {
+  MemberSpec spec;
+  spec.number = ++members_attached_;
+  spec.server = berthd_->address(settings_.transport);
+  spec.budget_bytes = room_bytes;
+  spec.population_namespace = population_namespace;
+  return Member::attach(*loop_, spec);
+}
+
+Result<Member*> Fleet::add_extra(uint64_t room_objects) {
+  auto member = attach_member(room_objects * kPageBytes, kExtraNamespace);
+  if (!member) return tl::unexpected(member.error());
+  const std::lock_guard lock(loop_->mutex());
+  extras_.push_back(std::move(*member));
+  return extras_.back().get();
+}
+
+void Fleet::remove_extra(Member& member) {
+  const std::lock_guard lock(loop_->mutex());
+  member.cancel();
+  const auto found = std::find_if(extras_.begin(), extras_.end(),
+                                  [&](const auto& extra) { return extra.get() == &member; });
+  removed_.push_back(std::move(*found));
+  extras_.erase(found);
 }
 
 Result<> Fleet::fill() {
@@ -94,11 +123,10 @@ Result<> Fleet::fill() {
   const uint64_t start = now_nanos();
   const uint64_t cycles = (settings_.population + kFillBatch - 1) / kFillBatch;
   if (const Result<> filled = Load(*loop_, flows).run_cycles(cycles); !filled) return filled;
-  population_ = cycles * kFillBatch;
   fill_seconds_ = seconds_since(start);
   const uint64_t after = resident_bytes_of(berthd_->pid());
-  resident_bytes_per_object_ =
-      static_cast<double>(after - std::min(before, after)) / static_cast<double>(population_);
+  resident_bytes_per_object_ = static_cast<double>(after - std::min(before, after)) /
+                               static_cast<double>(cycles * kFillBatch);
   return {};
 }
 
@@ -108,12 +136,6 @@ FleetView Fleet::view() {
   return view;
 }
 
-Result<uint64_t> Fleet::replicas() {
-  const auto status = ask_admin(*admin_, &v1::Admin::Stub::GetStatus, v1::GetStatusRequest());
-  if (!status) return tl::unexpected(status.error());
-  return status->replicas();
-}
-
 Result<> Fleet::evict_stored() {
   v1::EvictNamespaceRequest evict;
   evict.set_name(kStoreNamespace);
@@ -121,9 +143,13 @@ Result<> Fleet::evict_stored() {
   if (const auto begun = ask_admin(*admin_, &v1::Admin::Stub::EvictNamespace, evict); !begun)
     return tl::unexpected(begun.error());
   for (;;) {
-    const Result<uint64_t> left = replicas();
-    if (!left) return tl::unexpected(left.error());
-    if (*left <= population_) return {};
+    const auto usage = ask_admin(*admin_, &v1::Admin::Stub::GetUsage, v1::GetUsageRequest());
+    if (!usage) return tl::unexpected(usage.error());
+    const auto& rows = usage->namespaces();
+    const auto row = std::find_if(rows.begin(), rows.end(), [](const v1::NamespaceRow& one) {
+      return one.spec().name() == kStoreNamespace;
+    });
+    if (row == rows.end() || row->replicas() == 0) return {};
     if (seconds_since(start) > kEvictedWithin)
       return refuse(Reason::kDeadlineExceeded, "what was stored does not leave");
     std::this_thread::sleep_for(kLookEvery);
@@ -137,9 +163,10 @@ Result<Fleet::Restarted> Fleet::restart_berthd() {
   if (const Result<> started = berthd_->start_again(); !started)
     return tl::unexpected(started.error());
   took.serving_seconds = seconds_since(start);
-  for (const auto& member : members_)
-    if (const Result<> attached = member->attach_again(); !attached)
-      return tl::unexpected(attached.error());
+  for (const auto* group : {&members_, &extras_})
+    for (const auto& member : *group)
+      if (const Result<> attached = member->attach_again(); !attached)
+        return tl::unexpected(attached.error());
   took.verified_seconds = seconds_since(start);
   return took;
 }

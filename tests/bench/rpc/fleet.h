@@ -18,8 +18,6 @@ struct FleetSettings {
   std::string durability = "interval";
   uint64_t population = 10'000;
   uint64_t members = 4;
-  // Room of all pools together, in objects; zero: more than is ever stored.
-  uint64_t room_objects = 0;
   std::string directory;  // for the state; empty: the system's for temporary files
 };
 
@@ -32,7 +30,11 @@ class Fleet {
   EventLoop& loop() { return *loop_; }
   FleetView view();
   EchoPeer& peer(uint64_t index) { return *peers_[index % peers_.size()]; }
-  Member& member(uint64_t index) { return *members_[index]; }
+  // Attached beside the others, for what happens while they are measured; in no view().
+  Result<Member*> add_extra(uint64_t room_objects);
+  // Its session has ended, or its objects do not matter any more.
+  void remove_extra(Member& member);
+
   LocalServer& berthd() { return *berthd_; }
   const LocalServer& echo() const { return *echo_; }
   v1::Admin::Stub& admin() { return *admin_; }
@@ -58,7 +60,8 @@ class Fleet {
   Result<> start_servers();
   Result<> attach();
   Result<> fill();
-  Result<uint64_t> replicas();
+  Result<std::unique_ptr<Member>> attach_member(uint64_t room_bytes,
+                                                const std::string& population_namespace);
 
   const FleetSettings settings_;
   WorkFolder folder_;
@@ -66,9 +69,11 @@ class Fleet {
   std::optional<LocalServer> echo_;
   std::unique_ptr<v1::Admin::Stub> admin_;
   std::vector<std::unique_ptr<Member>> members_;
+  std::vector<std::unique_ptr<Member>> extras_;
+  std::vector<std::unique_ptr<Member>> removed_;  // their last events may be still to come
+  uint64_t members_attached_ = 0;
   std::vector<std::unique_ptr<EchoPeer>> peers_;
   std::unique_ptr<EventLoop> loop_;  // ends first
-  uint64_t population_ = 0;
   double resident_bytes_per_object_ = 0;
   double fill_seconds_ = 0;
 };

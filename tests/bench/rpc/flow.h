@@ -21,16 +21,29 @@ class FlowOwner {
   virtual void on_failure(Flow& flow, const Error& why) = 0;
 };
 
+// What a cycle was, for an echo of it.
+struct RecordedCycle {
+  uint64_t items = 0;
+  std::vector<MessageSizes> calls;
+};
+
 class Flow {
  public:
   virtual ~Flow() = default;
   virtual void start() = 0;
-  // Of the calls of the last cycle; empty unless take_sizes() was called before it.
-  virtual std::vector<MessageSizes> sizes() const { return {}; }
-  virtual void take_sizes() {}
 
   FlowOwner* owner = nullptr;   // set before the first start
   uint64_t intended_nanos = 0;  // when the cycle under way was meant to start
+  // Every cycle is recorded while the log is on.
+  MessageLog log;
+  std::vector<RecordedCycle> recorded;
+
+ protected:
+  void end_cycle(uint64_t items) {
+    if (log.is_on) recorded.push_back({items, std::move(log.calls)});
+    log.calls.clear();
+    owner->on_cycle(*this, items);
+  }
 };
 
 using Flows = std::vector<std::unique_ptr<Flow>>;

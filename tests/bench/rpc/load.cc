@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "tests/bench/rpc/process_facts.h"
-#include "tests/bench/rpc/schedule.h"
 
 namespace berth::bench {
 namespace {
@@ -36,14 +36,18 @@ Result<Measure> Load::run(const LoadPlan& plan) {
   const uint64_t from_nanos = start_nanos + in_nanos(plan.warm_up_seconds);
   const uint64_t to_nanos = from_nanos + in_nanos(plan.seconds);
   const bool is_open = plan.cycles_per_second > 0;
+  schedule_.reset();
+  if (is_open) schedule_.emplace(plan.cycles_per_second, plan.seed);
+  schedule_start_nanos_ = start_nanos;
+  due_nanos_ = is_open ? next_due() : UINT64_MAX;
+  tolerates_failures_ = plan.tolerates_failures;
   {
     const std::lock_guard lock(loop_.mutex());
-    tolerates_failures_ = plan.tolerates_failures;
     window_start_nanos_ = is_open ? from_nanos : 0;
     window_end_nanos_ = is_open ? to_nanos : UINT64_MAX;
     begin(is_open ? Mode::kOpen : Mode::kClosed);
   }
-  pace(plan, start_nanos, from_nanos);
+  pace_until(from_nanos);
   const double server_cpu = cpu_seconds(plan.server);
   const double client_cpu = cpu_seconds(0);
   uint64_t measured_from = 0;
@@ -52,14 +56,15 @@ Result<Measure> Load::run(const LoadPlan& plan) {
     measure_ = {};
     measured_from = now_nanos();
   }
-  pace(plan, from_nanos, to_nanos);
+  pace_until(to_nanos);
   Measure measure;
   {
     const std::lock_guard lock(loop_.mutex());
     measure = measure_;
     measure.seconds = static_cast<double>(now_nanos() - measured_from) / 1e9;
   }
-  measure.server_cpu_seconds = cpu_seconds(plan.server) - server_cpu;
+  // A server that was restarted has another clock.
+  measure.server_cpu_seconds = std::max(cpu_seconds(plan.server) - server_cpu, 0.0);
   measure.client_cpu_seconds = cpu_seconds(0) - client_cpu;
   if (const Result<> ended = end(); !ended) return tl::unexpected(ended.error());
   if (is_open) {  // what was still under way belongs to it
@@ -93,27 +98,24 @@ void Load::begin(Mode mode) {
   }
 }
 
-// From one time to the next: starts what an open loop means to start, and what had failed.
-void Load::pace(const LoadPlan& plan, uint64_t start_nanos, uint64_t end_nanos) {
-  const bool is_open = plan.cycles_per_second > 0;
-  if (!is_open && !plan.tolerates_failures) return sleep_until_nanos(end_nanos);
-  std::optional<Schedule> schedule;
-  if (is_open) schedule.emplace(plan.cycles_per_second, plan.seed + start_nanos % 2);
-  uint64_t due = is_open ? start_nanos + schedule->next() : UINT64_MAX;
+// Starts what an open loop means to start, and what had failed.
+void Load::pace_until(uint64_t end_nanos) {
+  if (!schedule_ && !tolerates_failures_) return sleep_until_nanos(end_nanos);
   const auto rest = static_cast<uint64_t>(std::chrono::nanoseconds(kRest).count());
-  for (uint64_t now = start_nanos; now < end_nanos; now = now_nanos()) {
-    uint64_t until = std::min(due, end_nanos);
-    if (plan.tolerates_failures) until = std::min(until, now + rest);
+  for (uint64_t now = now_nanos(); now < end_nanos; now = now_nanos()) {
+    uint64_t until = std::min(due_nanos_, end_nanos);
+    if (tolerates_failures_) until = std::min(until, now + rest);
     sleep_until_nanos(until);
     const std::lock_guard lock(loop_.mutex());
-    for (; !resting_.empty(); resting_.pop_front()) go_on(*resting_.front());
-    for (now = now_nanos(); due <= now && due < end_nanos; due = start_nanos + schedule->next()) {
+    // Without a Link a flow fails at once, and rests again.
+    for (Flow* flow : std::exchange(resting_, {})) go_on(*flow);
+    for (now = now_nanos(); due_nanos_ <= now && due_nanos_ < end_nanos; due_nanos_ = next_due()) {
       if (waiting_.empty() && !idle_.empty()) {
         Flow* flow = idle_.front();
         idle_.pop_front();
-        start(*flow, due);
+        start(*flow, due_nanos_);
       } else if (waiting_.size() < kWaitingMax) {
-        waiting_.push_back(due);
+        waiting_.push_back(due_nanos_);
       } else if (!failure_) {
         failure_ = Error{Reason::kLimitReached, "the rate is far beyond what is served"};
       }
@@ -126,8 +128,7 @@ Result<> Load::end() {
   std::unique_lock lock(loop_.mutex());
   if (mode_ == Mode::kClosed) mode_ = Mode::kEnding;
   if (mode_ == Mode::kOpen && failure_) waiting_.clear();
-  for (; !resting_.empty(); resting_.pop_front())
-    if (mode_ != Mode::kEnding) go_on(*resting_.front());
+  resting_.clear();
   idle_changed_.wait(lock, [&] { return running_ == 0; });
   if (failure_) return tl::unexpected(*failure_);
   return {};

@@ -15,6 +15,7 @@
 
 #include "tests/bench/rpc/flow.h"
 #include "tests/bench/rpc/histogram.h"
+#include "tests/bench/rpc/schedule.h"
 
 namespace berth::bench {
 
@@ -62,11 +63,16 @@ class Load final : FlowOwner {
   void begin(Mode mode);
   void start(Flow& flow, uint64_t intended_nanos);
   void go_on(Flow& flow);
-  void pace(const LoadPlan& plan, uint64_t start_nanos, uint64_t end_nanos);
+  void pace_until(uint64_t end_nanos);
+  uint64_t next_due() { return schedule_start_nanos_ + schedule_->next(); }
   Result<> end();
 
   EventLoop& loop_;
   Flows& flows_;
+  // Of the pacing thread; none in a closed loop.
+  std::optional<Schedule> schedule_;
+  uint64_t schedule_start_nanos_ = 0;
+  uint64_t due_nanos_ = 0;
   // Under the loop's mutex.
   std::condition_variable idle_changed_;
   Mode mode_ = Mode::kClosed;

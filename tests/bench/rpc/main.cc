@@ -12,6 +12,8 @@
 
 namespace {
 
+constexpr double kQuietLoad = 0.5;
+
 int fail(const berth::Error& error) {
   std::fprintf(stderr, "berth-bench: %s\n", error.message.c_str());
   return 1;
@@ -36,6 +38,9 @@ int main(int argc, char** argv) {
   const auto signals = block_stop_signals();
   if (!signals) return fail(signals.error());
   const bench::MachineFacts machine = bench::machine_facts();
+  if (machine.load_average > kQuietLoad)
+    std::fprintf(stderr, "berth-bench: others use this machine (load average %.1f): provisional\n",
+                 machine.load_average);
   bench::SuiteListener listener;
   listener.is_stopped = [&] { return take_stop_signal(signals->get()) != 0; };
   listener.on_fleet = [&](const bench::FleetFacts& facts) {

@@ -25,12 +25,11 @@ namespace berth::bench {
 struct MemberSpec {
   uint64_t number = 1;  // its objects' space; not zero
   Address server;
-  uint64_t budget_bytes = 0;  // of its pool; zero: never full
+  uint64_t budget_bytes = 0;         // of its pool; zero: never full
+  std::string population_namespace;  // of what is there from the beginning
 };
 
-// Namespaces of all members: what is there from the beginning, and what a workload stores and the
-// bench evicts again.
-inline constexpr const char* kPopulationNamespace = "bench-population";
+// What the workloads of all members store, and the bench evicts again.
 inline constexpr const char* kStoreNamespace = "bench-store";
 
 // What a workload stores: objects that stay, or that the bench evicts again.
@@ -52,6 +51,7 @@ class Member final : BidiStream<v1::LinkRequest, v1::LinkResponse>::Owner {
   v1::Directory::Stub& stub() { return *stub_; }
   const v1::Caller& caller() const { return caller_; }
   uint64_t number() const { return spec_.number; }
+  uint64_t session() const { return caller_.session(); }
   uint64_t client() const { return client_; }
   uint64_t population_namespace() const { return population_namespace_; }
   uint64_t store_namespace() const { return store_namespace_; }

@@ -8,7 +8,7 @@
 
 namespace berth::bench {
 
-inline constexpr uint64_t kDigestBytes = 32;
+inline constexpr uint64_t kDigestBytes = 32;  // as the chains of traces have
 inline constexpr uint64_t kPageBytes = 4096;  // of every pool; one object is one page
 
 // Appends the digests of `count` objects from `first` on.

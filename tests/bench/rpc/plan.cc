@@ -10,6 +10,8 @@ std::string name_of(Workload workload) {
       return "acquire+release";
     case Workload::kStore:
       return "reserve+commit";
+    case Workload::kTrace:
+      return "trace";
   }
   return "";
 }

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/rpc/disturbance.h"
 #include "tests/bench/rpc/fleet.h"
+#include "worker/replay/generate.h"
 
 namespace berth::bench {
 
@@ -16,7 +18,7 @@ struct Cell {
   Workload workload = Workload::kProbe;
   Api api = Api::kUnary;
   uint64_t callers = 1;
-  uint64_t batch = 1;
+  uint64_t batch = 1;  // of kTrace: zero, as long as the requests are
 };
 
 struct Plan {
@@ -35,6 +37,13 @@ struct Plan {
   // carried.
   double rate = 0;
   double load = 0;
+  // Every round runs once more during each of these.
+  std::vector<During> during;
+  uint64_t event_objects = 200'000;
+  // Requests of kTrace: a file, or generated.
+  std::string trace;
+  replay::TraceKind generate = replay::TraceKind::kChat;
+  uint64_t requests = 2000;
   std::string directory;
 
   bool is_open() const { return rate > 0 || load > 0; }

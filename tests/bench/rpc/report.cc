@@ -30,6 +30,11 @@ std::string with_spread(const Spread& ratio) {
   return text("%.2f [%.2f-%.2f]", ratio.median, ratio.low, ratio.high);
 }
 
+// A dash where there is no such floor.
+std::string ratio_or_dash(const Spread& ratio) {
+  return ratio.median > 0 ? text("%.3f", ratio.median) : "-";
+}
+
 // Four digits are more than two runs ever agree on.
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return 0;
@@ -69,12 +74,26 @@ Json json_of(const Ratios& ratios) {
   return json;
 }
 
+Json json_of(const DisturbedFigures& figures) {
+  Json json;
+  json["event"] = name_of(figures.during);
+  for (const auto& [name, value] : figures.event) json[name] = json_of(value);
+  json["items_of_undisturbed"] = json_of(figures.items_of_undisturbed);
+  json["p50_of_undisturbed"] = json_of(figures.p50_of_undisturbed);
+  json["p99_of_undisturbed"] = json_of(figures.p99_of_undisturbed);
+  json["p99.9_of_undisturbed"] = json_of(figures.p999_of_undisturbed);
+  json["berth"] = json_of(figures.berth);
+  return json;
+}
+
 Json json_of(const Row& row) {
   Json json;
   json["workload"] = name_of(row.cell.workload);
   json["api"] = name_of(row.cell.api);
   json["callers"] = row.cell.callers;
   json["batch"] = row.cell.batch;
+  json["items_per_cycle"] = rounded(row.items_per_cycle);
+  json["calls_per_cycle"] = rounded(row.calls_per_cycle);
   if (row.cycles_per_second > 0) json["cycles_per_second"] = rounded(row.cycles_per_second);
   for (const MessageSizes& size : row.sizes)
     json["message_bytes"].push_back({size.request_bytes, size.answer_bytes});
@@ -82,6 +101,8 @@ Json json_of(const Row& row) {
   json["ratios"] = json_of(figures.ratios);
   json["berth"] = json_of(figures.berth);
   json["echo"] = json_of(figures.echo);
+  for (const DisturbedFigures& disturbed : figures.disturbed)
+    json["during"].push_back(json_of(disturbed));
   const auto floor = [&](double Round::*value) {
     return json_of(over_rounds(row, [value](const Round& round) { return round.*value; }));
   };
@@ -111,9 +132,7 @@ Json json_of(const Plan& plan) {
   return json;
 }
 
-}  // namespace
-
-std::string fleet_header(const FleetFacts& facts) {
+std::string header_of(const FleetFacts& facts) {
   std::string header = text(
       "\n%s, durability %s, %s objects: %.0f bytes of berthd's memory for each, filled at %s/s\n",
       name_of(facts.transport).c_str(), facts.durability.c_str(),
@@ -126,23 +145,48 @@ std::string fleet_header(const FleetFacts& facts) {
   return header;
 }
 
-std::string table_row(const FleetFacts&, const Row& row) {
-  const Figures f = figures_of(row);
+std::string line_of(const Row& row, const Figures& f) {
   const Side& berth = f.berth;
   return text(
-      "%-15s %-5s %7llu %5llu │ %7s %-17s │ %7.0f %7.0f %7.0f %8.0f %-9.2f │ %7.2f %-7.2f │ %6.3f "
+      "%-15s %-5s %7llu %5s │ %7s %-17s │ %7.0f %7.0f %7.0f %8.0f %-9.2f │ %7.2f %-7.2f │ %6s "
       "%7.4f %6s%s\n",
       name_of(row.cell.workload).c_str(), name_of(row.cell.api).c_str(),
       static_cast<unsigned long long>(row.cell.callers),
-      static_cast<unsigned long long>(row.cell.batch),
+      row.cell.batch > 0 ? std::to_string(row.cell.batch).c_str() : "-",
       with_unit(berth.items_per_second.median).c_str(), with_spread(f.ratios.items_of_echo).c_str(),
       berth.p50_us.median, berth.p99_us.median, berth.p999_us.median, berth.max_us.median,
       f.ratios.p50_of_echo.median, berth.server_cpu_us_per_item.median, f.ratios.cpu_of_echo.median,
-      f.ratios.items_of_core.median, f.ratios.items_of_copies.median,
-      f.ratios.calls_of_syncs ? text("%.2f", f.ratios.calls_of_syncs->median).c_str() : "-",
+      ratio_or_dash(f.ratios.items_of_core).c_str(), f.ratios.items_of_copies.median,
+      ratio_or_dash(f.ratios.calls_of_syncs.value_or(Spread())).c_str(),
       row.cycles_per_second > 0
           ? text(" open at %s cycles/s", with_unit(row.cycles_per_second).c_str()).c_str()
           : "");
+}
+
+std::string disturbed_line(const DisturbedFigures& figures) {
+  const Side& berth = figures.berth;
+  std::string line = text(
+      "  during %-22s │ %7s %-17s │ %7.0f %7.0f %7.0f %8.0f %-9.2f │",
+      name_of(figures.during).c_str(), with_unit(berth.items_per_second.median).c_str(),
+      with_spread(figures.items_of_undisturbed).c_str(), berth.p50_us.median, berth.p99_us.median,
+      berth.p999_us.median, berth.max_us.median, figures.p50_of_undisturbed.median);
+  line += text(" by undisturbed: p99 %.2f p99.9 %.2f;", figures.p99_of_undisturbed.median,
+               figures.p999_of_undisturbed.median);
+  for (const auto& [name, value] : figures.event)
+    line += " " + name + " " + with_unit(value.median);
+  if (berth.failures.median > 0) line += " failed " + with_unit(berth.failures.median);
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string fleet_header(const FleetFacts& facts) { return header_of(facts); }
+
+std::string table_row(const FleetFacts&, const Row& row) {
+  const Figures figures = figures_of(row);
+  std::string lines = line_of(row, figures);
+  for (const DisturbedFigures& disturbed : figures.disturbed) lines += disturbed_line(disturbed);
+  return lines;
 }
 
 std::string to_json(const Plan& plan, const MachineFacts& machine,

@@ -3,15 +3,11 @@
 #include <cmath>
 
 #include "common/check.h"
+#include "worker/replay/content.h"
 
 namespace berth::bench {
 
-uint64_t next_random(uint64_t& state) {
-  uint64_t x = state += 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
+uint64_t next_random(uint64_t& state) { return replay::mix64(state += replay::kMixStep); }
 
 Schedule::Schedule(double per_second, uint64_t seed)
     : mean_gap_nanos_(1e9 / per_second), state_(seed) {

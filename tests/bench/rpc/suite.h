@@ -1,11 +1,16 @@
 // Carries a plan out: for each fleet, for each cell, rounds of floor and figure in turn.
 //
-//   round:  echo │ berth │ (evict what was stored) │ core │ copies │ fsync     five times, or more
+//   round:  echo │ berth │ berth during an event ... │ core │ copies │ fsync     five times, or
+//   more
+//
+// What a run stored is evicted after it.
 //
 // A ratio is taken within its round, so that what else the machine does meets both sides.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "tests/bench/rpc/load.h"
@@ -14,9 +19,16 @@
 
 namespace berth::bench {
 
+struct DisturbedRun {
+  During during = During::kNothing;
+  Measure berth;
+  std::map<std::string, double> event;  // what it took and did
+};
+
 struct Round {
   Measure berth;
   Measure echo;
+  std::vector<DisturbedRun> disturbed;  // in the plan's order
   double core_items_per_second = 0;
   double copies_per_second = 0;  // of a cycle's messages
   double syncs_per_second = 0;   // zero: nothing of this cell is fsynced before its answer
@@ -32,8 +44,11 @@ struct FleetFacts {
 
 struct Row {
   Cell cell;
-  std::vector<MessageSizes> sizes;  // of the calls of a cycle
-  double cycles_per_second = 0;     // meant, of an open loop; zero: closed
+  // Of the calls of a cycle; of a trace, where cycles differ, their means put together.
+  std::vector<MessageSizes> sizes;
+  double calls_per_cycle = 0;
+  double items_per_cycle = 0;
+  double cycles_per_second = 0;  // meant, of an open loop; zero: closed
   std::vector<Round> rounds;
 };
 
