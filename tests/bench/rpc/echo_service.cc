@@ -5,7 +5,10 @@
 
 #include <csignal>
 #include <cstdio>
+#include <deque>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 #include "common/rpc_server.h"
 #include "common/signals.h"
@@ -19,24 +22,38 @@ void answer(const EchoRequest& request, EchoResponse& response) {
   response.mutable_payload()->resize(request.payload_bytes());
 }
 
-// Answers in order; reads on only when the last answer is out, like any simple echo.
+// Reads on while answers are being written: a floor that waited for itself would flatter.
 class EchoStream final : public grpc::ServerBidiReactor<EchoRequest, EchoResponse> {
  public:
   EchoStream() { StartRead(&request_); }
+
   void OnReadDone(bool ok) override {
-    if (!ok) return Finish(grpc::Status::OK);
-    answer(request_, response_);
-    StartWrite(&response_);
+    {
+      const std::lock_guard lock(mutex_);
+      if (!ok) return end();
+      answers_.emplace_back();
+      answer(request_, answers_.back());
+      if (answers_.size() == 1) StartWrite(&answers_.front());
+    }
+    StartRead(&request_);
   }
   void OnWriteDone(bool ok) override {
-    if (!ok) return Finish(grpc::Status::OK);
-    StartRead(&request_);
+    const std::lock_guard lock(mutex_);
+    answers_.pop_front();
+    if (!ok) return end();
+    if (!answers_.empty()) StartWrite(&answers_.front());
   }
   void OnDone() override { delete this; }
 
  private:
+  void end() {  // under mutex_
+    if (!std::exchange(has_ended_, true)) Finish(grpc::Status::OK);
+  }
+
   EchoRequest request_;
-  EchoResponse response_;
+  std::mutex mutex_;                  // guards what follows
+  std::deque<EchoResponse> answers_;  // the first one is being written
+  bool has_ended_ = false;
 };
 
 class EchoService final : public Echo::CallbackService {

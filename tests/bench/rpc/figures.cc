@@ -66,9 +66,9 @@ DisturbedFigures disturbed_figures(const Row& row, size_t index) {
   figures.p50_of_undisturbed = percentile(50);
   figures.p99_of_undisturbed = percentile(99);
   figures.p999_of_undisturbed = percentile(99.9);
-  for (const auto& [name, value] : run(row.rounds.front()).event)
-    figures.event[name] =
-        over_rounds(row, [&](const Round& round) { return run(round).event.at(name); });
+  for (const auto& fact : run(row.rounds.front()).event)
+    figures.event[fact.first] =
+        over_rounds(row, [&](const Round& round) { return run(round).event.at(fact.first); });
   return figures;
 }
 
