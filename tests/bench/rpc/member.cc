@@ -63,7 +63,10 @@ Result<std::unique_ptr<Member>> Member::attach(EventLoop& loop, const MemberSpec
   member->stub_ = v1::Directory::NewStub(*channel);
   for (const auto step :
        {&Member::open_session, &Member::reattach, &Member::open_link, &Member::open_rest})
-    if (const Result<> done = (member.get()->*step)(); !done) return tl::unexpected(done.error());
+    if (const Result<> done = (member.get()->*step)(); !done) {
+      member->leave_link();
+      return tl::unexpected(done.error());
+    }
   return member;
 }
 
@@ -137,11 +140,24 @@ Result<> Member::open_link() {
     welcomed_ = {};
     welcome = welcomed_.get_future();
     awaits_welcome_ = true;
+    link_ended_.emplace();
     *hello_.mutable_hello()->mutable_caller() = caller_;
     link_.start(loop_, *stub_, &v1::Directory::Stub::PrepareAsyncLink);
     link_.write(hello_);
   }
   return welcome.get();
+}
+
+// Its events need the member.
+void Member::leave_link() {
+  std::future<void> ended;
+  {
+    const std::lock_guard lock(loop_.mutex());
+    if (!link_ended_) return;
+    ended = link_ended_->get_future();
+    link_.cancel();
+  }
+  ended.wait();
 }
 
 Result<> Member::open_rest() {

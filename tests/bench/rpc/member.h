@@ -9,8 +9,8 @@
 
 #include <cstdint>
 #include <future>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -93,6 +93,7 @@ class Member final : BidiStream<v1::LinkRequest, v1::LinkResponse>::Owner {
   Result<> open_session();
   Result<> reattach();
   Result<> open_link();
+  void leave_link();
   Result<> open_rest();
   Result<uint64_t> open_namespace(const std::string& name, std::string* fingerprint);
   void on_message(const v1::LinkResponse& message) override;
@@ -124,7 +125,8 @@ class Member final : BidiStream<v1::LinkRequest, v1::LinkResponse>::Owner {
   bool is_linked_ = false;
   std::promise<Result<>> welcomed_;
   bool awaits_welcome_ = false;
-  std::vector<LinkAnswer*> askers_;  // by slot - 1
+  std::optional<std::promise<void>> link_ended_;  // while there is a Link, welcomed or not
+  std::vector<LinkAnswer*> askers_;               // by slot - 1
   std::vector<bool> is_asking_;
 };
 

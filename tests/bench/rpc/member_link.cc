@@ -69,6 +69,8 @@ void Member::on_message(const v1::LinkResponse& message) {
 
 void Member::on_ended(const grpc::Status& status) {
   is_linked_ = false;
+  link_ended_->set_value();
+  link_ended_.reset();
   const Error why =
       status.ok() ? Error{Reason::kUnavailable, "the Link ended"} : error_from_status(status);
   if (awaits_welcome_) {
