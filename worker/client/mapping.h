@@ -65,6 +65,7 @@ class PoolMaps {
   PoolMaps with(PoolMapping mapping) const;
   PoolMaps without(PoolId pool) const;
   size_t pool_count() const { return pools_.size(); }
+  bool maps(PoolId pool) const { return find(pool) != nullptr; }
 
   std::span<const std::byte> readable(PoolId pool, uint64_t offset, uint64_t size_bytes) const;
   std::span<std::byte> writable(PoolId pool, uint64_t offset, uint64_t size_bytes) const;

@@ -215,7 +215,8 @@ Result<uint32_t> fill_load(const v1::LoadResponse& response, size_t chain_length
       if (bytes.empty() && !is_pending) {
         record.spans.resize(chunk * runs_per_chunk);
         record.miss_reason = MissReason::kNotAccessible;
-        return response.chunks() - chunk;
+        // Another worker's pool comes and goes while the answer is on its way: a miss like others.
+        return record.maps->maps(PoolId(response.pools(run))) ? response.chunks() - chunk : 0;
       }
       record.spans.push_back(bytes);
     }

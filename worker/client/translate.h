@@ -32,7 +32,8 @@ Result<> fill_store(const v1::BeginStoreResponse& response, const std::vector<ui
                     StoreRecord& record, std::vector<uint64_t>& refused);
 
 // Fills state, classes, spans and miss reason. The chain ends before the first chunk with a span
-// outside of this join's memory; the return value counts such chunks. Errors: kInternal as above.
+// outside of this join's memory; the return value counts such chunks where a mapped pool has no
+// such place. Errors: kInternal as above.
 Result<uint32_t> fill_load(const v1::LoadResponse& response, size_t chain_length,
                            LoadRecord& record);
 

@@ -198,7 +198,7 @@ struct ClientStats {
   uint64_t operations_settled = 0;    // of these: answered since, and what they granted given back
   uint64_t operations_unsettled = 0;  // of these: still open
   uint64_t spans_refused =
-      0;  // locations outside of what is mapped: a bug of the worker, never touched
+      0;  // locations outside of a pool that is mapped: a bug of the worker, never touched
 };
 
 }  // namespace berth::client

@@ -405,6 +405,19 @@ TEST_CASE("a span outside of the mapping is never handed out", "[client][mapping
   CHECK(load->bytes(0).size() == kPageBytes);
 }
 
+TEST_CASE("a place in a pool that is not mapped is a miss, and its handle is given back",
+          "[client][mapping][sharing]") {
+  Engine engine;
+  engine.worker->set_chunks_present(2);
+  engine.worker->script([](Script& script) { script.pool_of_loads = 99; });
+  const auto load = engine.load(2);
+  REQUIRE(load);
+  CHECK(load->chunks() == 0);
+  CHECK(load->miss_reason() == MissReason::kNotAccessible);
+  CHECK(engine.client->stats().spans_refused == 0);
+  engine.worker->await([&](const Seen& seen) { return seen.released.size() == 1; });
+}
+
 // ---- Joining again ----------------------------------------------------------------------------
 
 TEST_CASE("a handle on a replaced worker is invalid and still reads its own old memory",

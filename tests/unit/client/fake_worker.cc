@@ -298,7 +298,7 @@ grpc::Status FakeWorker::Load(Context*, const v1::LoadRequest* request,
     answer.set_miss_reason(v1::MISS_REASON_NOT_PRESENT);
     for (uint32_t i = 0; i < script_.chunks_present; ++i) {
       answer.add_replicas(1 + i);
-      answer.add_pools(kPool);
+      answer.add_pools(script_.pool_of_loads != 0 ? script_.pool_of_loads : kPool);
       answer.add_offsets(script_.first_load_offset + i * kPageBytes);
       answer.add_sizes(kPageBytes);
     }

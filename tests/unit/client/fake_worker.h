@@ -40,6 +40,7 @@ struct Script {
   uint32_t chunks_present = 0;     // what probe and load find
   uint64_t offset_of_next = 0;     // of the next granted item
   uint64_t first_load_offset = 0;  // of the first chunk of every load
+  uint64_t pool_of_loads = 0;      // another than is mapped
   std::vector<uint64_t> ended;     // handles that are not renewed
 };
 
