@@ -278,10 +278,13 @@ bool drop_missing(const Context& c, Presence& presence, Incarnation incarnation)
   return finished;
 }
 
-// Leases that no span is out under: their worker answered a release, or never learned of them.
+// Leases that no span is out under: their worker answered a release, or never learned of them. Of a
+// client that joined more than once the worker may know less than the engine, which reads other
+// workers' pools under leases from before: these wait until they are over age and it is asked.
 bool end_unheld_leases(const Context& c, SessionId worker, Incarnation incarnation) {
   uint32_t ended = 0;
   for (const SessionId client : c.draft.clients_of(worker)) {
+    if (c.draft.find<Session>(client)->life_names.size() > 1) continue;
     const auto& index = c.draft.base().leases_by_session();
     for (auto it = index.lower_bound({client, LeaseId()}); it != index.end() && it->first == client;
          ++it) {

@@ -267,6 +267,33 @@ TEST_CASE_METHOD(HostSharing, "the death of an importer changes nothing of the o
 }
 
 TEST_CASE_METHOD(HostSharing,
+                 "a lease of an engine that came over from a dead importer outlives re-attaches",
+                 "[directory][sharing]") {
+  share();
+  const ReplicaId stored = store(owner, writer, ns, {1}).front();
+  const LeaseId lease = acquire(neighbour, reader, ns, {1}).lease;
+  OpenWorker next = worker_command("w1");
+  next.life_lock_held = true;
+  const WorkerOpened opened = must<WorkerOpened>(next);
+  Worker successor{opened.session, opened.incarnation};
+  reattach(successor);
+  OpenClient resume;
+  resume.caller = successor.caller();
+  resume.request_token = {9, ++next_token};
+  resume.engine_id = directory.find<Session>(reader)->name;
+  resume.life_name = "second.life";
+  resume.resume_session = reader;
+  resume.resume_token = directory.find<Session>(reader)->token;
+  must<ClientOpened>(resume);
+  reattach(successor);  // its ledger does not have the lease
+  must<PerItem>(Evict{{stored}});
+  CHECK_FALSE(is_reclaim_asked_within(seconds(20)));
+  REQUIRE(directory.find<Lease>(lease) != nullptr);
+  must<PerItem>(Release{successor.caller(), reader, {lease}});
+  CHECK(asked(Ask::Kind::kReclaim));
+}
+
+TEST_CASE_METHOD(HostSharing,
                  "a close is refused while the pool is exported, and names the importers",
                  "[directory][sharing]") {
   share();
