@@ -163,7 +163,7 @@ bool Engine::welcomed(uint64_t run, ProcessKey key, worker::JoinId join,
   if (session != session_) {
     operations_.clear();
     last_operation_ = low_water_ = 0;
-    is_fenced_ = false;
+    is_fenced_ = hub_.witness.was_fenced_by_operator(session);  // while its join was under way
     ++sessions_;
   }
   hub_.judge.trace([&] {

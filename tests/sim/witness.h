@@ -79,6 +79,7 @@ class Witness {
 
   // Compares what the store would give with what is live.
   void check_recovery(const Directory& live, const Directory& rebuilt);
+  bool was_fenced_by_operator(SessionId id) const { return fenced_by_operator_.contains(id); }
   bool has_operator_fenced() const { return !fenced_by_operator_.empty(); }
   bool has_power_been_cut() const { return power_cuts_ > 0; }
 
