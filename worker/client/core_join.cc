@@ -127,7 +127,8 @@ bool Core::handle_message(JoinStream& stream, const std::shared_ptr<Attachment>&
         poisoned = message.revoke().operation();
         if (session.revoke(poisoned, message.revoke().handle()))
           ++stats_.revokes;
-        else  // not read here: perhaps its release died with the worker
+        else if (!session.owes_release(message.revoke().handle()))
+          // Not read here: perhaps its release died with the worker.
           owe_release_locked(session, message.revoke().handle());
         break;
       case v1::JoinResponse::kServerState:

@@ -1,5 +1,7 @@
 #include "worker/client/session.h"
 
+#include <algorithm>
+
 #include "common/check.h"
 
 namespace berth::client {
@@ -46,6 +48,10 @@ bool Session::revoke(OperationNumber operation, uint64_t handle) {
   if (load == loads_.end()) return poison(operation);
   load->second->store(true, std::memory_order_release);
   return true;
+}
+
+bool Session::owes_release(uint64_t handle) const {
+  return std::find(releases.begin(), releases.end(), handle) != releases.end();
 }
 
 bool Session::poison(OperationNumber number) {

@@ -75,6 +75,8 @@ class Session {
   // Releases that were not confirmed count as handles still out.
   size_t loads_out() const { return loads_.size() + releases.size(); }
 
+  bool owes_release(uint64_t handle) const;
+
   // Owed to the worker; emptied as it confirms.
   std::deque<uint64_t> releases;  // handles
   std::deque<uint64_t> aborts;    // replicas
