@@ -170,9 +170,7 @@ TEST_CASE_METHOD(HostSharing,
     CHECK(is_reclaim_asked_within(seconds(20)));
   }
   SECTION("it is dead, and an engine of it may read until the owner finds the life lock free") {
-    OpenWorker next = worker_command("w1");
-    next.life_lock_held = true;
-    must<WorkerOpened>(next);
+    must<WorkerOpened>(successor_command("w1"));
     CHECK(the_pool().exports[0].unsure);
     CHECK_FALSE(is_reclaim_asked_within(seconds(20)));
     restart();  // kept in mind across another restart
@@ -225,9 +223,7 @@ TEST_CASE_METHOD(HostSharing, "the memory of a dead owner is charged until its i
                  "[directory][sharing]") {
   share();
   store(owner, writer, ns, {1});
-  OpenWorker next = worker_command("w0");
-  next.life_lock_held = true;
-  const WorkerOpened opened = must<WorkerOpened>(next);
+  const WorkerOpened opened = must<WorkerOpened>(successor_command("w0"));
   CHECK(asked(Ask::Kind::kDropImport));
   REQUIRE(opened.orphan_pools.size() == 1);
   CHECK(opened.orphan_pools[0].importers ==
@@ -249,9 +245,7 @@ TEST_CASE_METHOD(HostSharing, "the death of an importer changes nothing of the o
   share();
   const ReplicaId stored = store(owner, writer, ns, {1}).front();
   const LeaseId lease = acquire(neighbour, reader, ns, {1}).lease;
-  OpenWorker next = worker_command("w1");
-  next.life_lock_held = true;
-  const WorkerOpened opened = must<WorkerOpened>(next);
+  const WorkerOpened opened = must<WorkerOpened>(successor_command("w1"));
   CHECK(class_of(writer, 1) == "local");
   REQUIRE(the_pool().exports.size() == 1);
   CHECK_FALSE(the_pool().exports[0].importer.valid());
@@ -272,19 +266,10 @@ TEST_CASE_METHOD(HostSharing,
   share();
   const ReplicaId stored = store(owner, writer, ns, {1}).front();
   const LeaseId lease = acquire(neighbour, reader, ns, {1}).lease;
-  OpenWorker next = worker_command("w1");
-  next.life_lock_held = true;
-  const WorkerOpened opened = must<WorkerOpened>(next);
+  const WorkerOpened opened = must<WorkerOpened>(successor_command("w1"));
   Worker successor{opened.session, opened.incarnation};
   reattach(successor);
-  OpenClient resume;
-  resume.caller = successor.caller();
-  resume.request_token = {9, ++next_token};
-  resume.engine_id = directory.find<Session>(reader)->name;
-  resume.life_name = "second.life";
-  resume.resume_session = reader;
-  resume.resume_token = directory.find<Session>(reader)->token;
-  must<ClientOpened>(resume);
+  must<ClientOpened>(resume_command(successor, reader, "second.life"));
   reattach(successor);  // its ledger does not have the lease
   must<PerItem>(Evict{{stored}});
   CHECK_FALSE(is_reclaim_asked_within(seconds(20)));

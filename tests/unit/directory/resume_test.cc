@@ -12,24 +12,13 @@ struct Resume : World {
 
   // A worker process that took the life lock of the one before.
   Worker successor(WorkerOpened& opened) {
-    OpenWorker open = worker_command("w0");
+    OpenWorker open = successor_command("w0");
     open.request_token = {8, ++next_token};
-    open.life_lock_held = true;
     opened = must<WorkerOpened>(open);
     drain_jobs();
     Worker next{opened.session, opened.incarnation};
     reattach(next);
     return next;
-  }
-  OpenClient resume_command(const Worker& through, const std::string& life_name) {
-    OpenClient open;
-    open.caller = through.caller();
-    open.request_token = {9, ++next_token};
-    open.engine_id = "engine-1";
-    open.life_name = life_name;
-    open.resume_session = client;
-    open.resume_token = directory.find<Session>(client)->token;
-    return open;
   }
 };
 
@@ -37,7 +26,7 @@ TEST_CASE_METHOD(Resume, "every life lock of a resumed client is named, also the
                  "[directory][session]") {
   WorkerOpened opened;
   const Worker second = successor(opened);
-  must<ClientOpened>(resume_command(second, "second.life"));
+  must<ClientOpened>(resume_command(second, client, "second.life"));
   const PoolId pool = open_pool(second);
   successor(opened);
   std::set<std::string> names;
@@ -58,8 +47,8 @@ TEST_CASE_METHOD(Resume, "every life lock of a resumed client is named, also the
 TEST_CASE_METHOD(Resume, "the life locks of one client are bounded: past that it joins anew",
                  "[directory][session]") {
   for (int i = 1; i < 8; ++i)
-    must<ClientOpened>(resume_command(worker, std::to_string(i) + ".life"));
-  CHECK(refused(resume_command(worker, "8.life")) == Reason::kUnknownSession);
+    must<ClientOpened>(resume_command(worker, client, std::to_string(i) + ".life"));
+  CHECK(refused(resume_command(worker, client, "8.life")) == Reason::kUnknownSession);
 }
 
 }  // namespace

@@ -13,9 +13,7 @@ struct Fleet : World {
 
   OpenWorker successor() {
     ++next_token;
-    OpenWorker open = worker_command("w0");
-    open.life_lock_held = true;
-    return open;
+    return successor_command("w0");
   }
 };
 

@@ -45,6 +45,12 @@ OpenWorker World::worker_command(const std::string& name, const std::string& nod
   return open;
 }
 
+OpenWorker World::successor_command(const std::string& name) const {
+  OpenWorker open = worker_command(name);
+  open.life_lock_held = true;
+  return open;
+}
+
 World::Worker World::open_worker(const std::string& name, const std::string& node) {
   ++next_token;
   const WorkerOpened opened = must<WorkerOpened>(worker_command(name, node));
@@ -96,6 +102,19 @@ SessionId World::join(const Worker& worker, const std::string& engine) {
   open.engine_id = engine;
   open.life_name = engine + ".life";
   return must<ClientOpened>(open).session;
+}
+
+OpenClient World::resume_command(const Worker& through, SessionId client,
+                                 const std::string& life_name) {
+  const Session& session = *directory.find<Session>(client);
+  OpenClient open;
+  open.caller = through.caller();
+  open.request_token = fresh_token();
+  open.engine_id = session.name;
+  open.life_name = life_name;
+  open.resume_session = client;
+  open.resume_token = session.token;
+  return open;
 }
 
 Digest World::digest(int chunk) {

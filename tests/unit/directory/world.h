@@ -48,6 +48,8 @@ struct World {
     Caller caller() const { return {session, incarnation}; }
   };
   OpenWorker worker_command(const std::string& name, const std::string& node = "host-a") const;
+  // By a process that took the life lock of the one before it.
+  OpenWorker successor_command(const std::string& name) const;
   // Opened, re-attached with an empty ledger, Link up.
   Worker open_worker(const std::string& name = "w0", const std::string& node = "host-a");
   // Re-attach with these rows of one pool's ledger, up to and with the Link. Verdicts in row order.
@@ -58,6 +60,8 @@ struct World {
   PoolId open_pool(const Worker& worker, uint64_t capacity = 1 << 20, Scope scope = Scope::kHost,
                    const std::string& name = "cpu");
   SessionId join(const Worker& worker, const std::string& engine = "engine-1");
+  // The engine of `client` joins again, perhaps through another process.
+  OpenClient resume_command(const Worker& through, SessionId client, const std::string& life_name);
 
   Reserve reserve_command(const Worker& worker, SessionId client, NamespaceId ns,
                           const std::vector<int>& chunks);
