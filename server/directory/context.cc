@@ -139,12 +139,10 @@ void retire_all(const Context& c, const std::vector<ReplicaId>& replicas, Why wh
   ask_reclaim(c, unprotected);
 }
 
-Why leaves_at_once(const Context& c, const Replica& replica) {
-  const PoolState state = c.draft.find<Pool>(replica.pool)->state;
-  if (state == PoolState::kDraining) return Why::kPoolDraining;
-  if (state != PoolState::kOpen) return Why::kPoolClosing;
-  const Namespace* ns = c.draft.find<Namespace>(replica.key.namespace_id());
-  return replica.id < ns->evicted_below ? Why::kNamespaceEvicted : Why::kNone;
+Why leaves_at_once(const Pool& pool, const Namespace& ns, const Replica& replica) {
+  if (pool.state == PoolState::kDraining) return Why::kPoolDraining;
+  if (pool.state != PoolState::kOpen) return Why::kPoolClosing;
+  return replica.id < ns.evicted_below ? Why::kNamespaceEvicted : Why::kNone;
 }
 
 bool is_pinned(const Context& c, ReplicaId replica) {
@@ -209,17 +207,14 @@ const Reservation* reservation_of(const Context& c, ReplicaId replica) {
   // Ranges do not overlap, so the one that starts last at or before the id is the only candidate;
   // of those staged in this batch there are few.
   const Reservation* found = nullptr;
-  const auto covers = [&](const Reservation& r) {
-    return r.first <= replica && replica.value() < r.first.value() + r.granted;
-  };
   const auto& installed = c.draft.base().reservations();
   if (auto it = installed.upper_bound(replica); it != installed.begin()) {
     const Reservation* newest = c.draft.find<Reservation>(std::prev(it)->first);
-    if (newest && covers(*newest)) found = newest;
+    if (newest && newest->covers(replica)) found = newest;
   }
   if (!found)
     c.draft.each_staged<Reservation>([&](const Reservation& r) {
-      if (covers(r)) found = &r;
+      if (r.covers(replica)) found = &r;
     });
   return found;
 }
@@ -228,21 +223,22 @@ void close_items(const Context& c, const Reservation& reservation,
                  const std::vector<ReplicaId>& replicas) {
   std::vector<ReplicaId> closed = replicas;
   std::sort(closed.begin(), closed.end());
+  closed.erase(std::unique(closed.begin(), closed.end()), closed.end());
+  // All of it, most of the time; then its items need not be copied.
+  if (closed.size() == reservation.items.size())
+    return c.draft.forget<Reservation>(reservation.first);
   Reservation left = reservation;
   std::erase_if(left.items, [&](const ReservedItem& item) {
     return std::binary_search(closed.begin(), closed.end(), left.replica_of(item));
   });
-  if (left.items.empty())
-    c.draft.forget<Reservation>(left.first);
-  else
-    c.draft.put(std::move(left));
+  c.draft.put(std::move(left));
 }
 
 // ---- Leases
 // ----------------------------------------------------------------------------------------------------------
 
 void end_lease(const Context& c, const Lease& lease, std::string reason) {
-  const std::vector<ReplicaId> replicas = lease.replicas;
+  const std::vector<ReplicaId>& replicas = lease.replicas;  // forgetting it leaves it where it is
   c.draft.emit({.kind = EventKind::kLeaseEnded,
                 .session = lease.session,
                 .count = replicas.size(),

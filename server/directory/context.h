@@ -57,7 +57,7 @@ void retire(const Context& c, const Replica& replica, Why why);
 void retire_all(const Context& c, const std::vector<ReplicaId>& replicas, Why why);
 // Why a replica that becomes READY now retires at once: it was granted before its pool was closed
 // or drained, or its namespace evicted. kNone: it stays.
-Why leaves_at_once(const Context& c, const Replica& replica);
+Why leaves_at_once(const Pool& pool, const Namespace& ns, const Replica& replica);
 // Whether a pin keeps it from being evicted now.
 bool is_pinned(const Context& c, ReplicaId replica);
 // Asks owners to reclaim these replicas, which are RETIRING and unprotected. Grouped by owner.

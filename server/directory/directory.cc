@@ -1,5 +1,7 @@
 #include "server/directory/directory.h"
 
+#include <algorithm>
+
 #include "common/check.h"
 
 namespace berth {
@@ -8,7 +10,18 @@ namespace berth {
 // ---------------------------------------------------------------------------------------------
 
 void Directory::install(const std::vector<Mutation>& mutations) {
-  for (const Mutation& mutation : mutations) install(mutation);
+  const auto puts_replica = [](const Mutation& mutation) {
+    return std::holds_alternative<Replica>(mutation.value);
+  };
+  for (auto at = mutations.begin(); at != mutations.end();) {
+    if (!puts_replica(*at)) {
+      install(*at++);
+      continue;
+    }
+    const auto end = std::find_if_not(at, mutations.end(), puts_replica);
+    install_replicas({at, end});
+    at = end;
+  }
 }
 
 void Directory::install(const Mutation& mutation) {
@@ -18,7 +31,8 @@ void Directory::install(const Mutation& mutation) {
   }
   std::visit(
       [this](const auto& record) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(record)>, Forgotten>) change(record);
+        using R = std::decay_t<decltype(record)>;
+        if constexpr (!std::is_same_v<R, Forgotten> && !std::is_same_v<R, Replica>) change(record);
       },
       mutation.value);
 }
@@ -44,20 +58,30 @@ void Directory::change(const Pool& p) {
   pools_by_owner_.insert({p.owner, p.id});
 }
 
-void Directory::change(const Replica& r) {
-  const uint32_t slot = replicas_.slot_of(r.id);
-  PoolEntry& entry = pool_entry(r.pool);
-  if (slot == ReplicaTable::kNone) {
-    insert_replica(r, entry);
-  } else {
-    account(replicas_.at(slot).replica, -1);
-    replicas_.at(slot).replica = r;
+void Directory::install_replicas(std::span<const Mutation> puts) {
+  const auto add = [this](const Replica& like, int64_t count) { account(like, count); };
+  AlikeReplicas before(add);
+  AlikeReplicas after(add);
+  PoolEntry* entry = nullptr;
+  for (const Mutation& put : puts) {
+    const Replica& r = std::get<Replica>(put.value);
+    if (!entry || entry->pool.id != r.pool) entry = &pool_entry(r.pool);
+    const uint32_t slot = replicas_.is_at(put.slot, r.id) ? put.slot : replicas_.slot_of(r.id);
+    ReplicaState old_state = ReplicaState::kReserved;
+    if (slot == ReplicaTable::kNone) {
+      insert_replica(r, *entry);
+    } else {
+      Replica& replica = replicas_.at(slot).replica;
+      before.add(replica, -1);
+      old_state = replica.state;
+      replica = r;
+    }
+    after.add(r, +1);
+    if (r.state == ReplicaState::kRetiring)
+      entry->retiring.insert(r.id);
+    else if (old_state == ReplicaState::kRetiring)
+      entry->retiring.erase(r.id);
   }
-  account(r, +1);
-  if (r.state == ReplicaState::kRetiring)
-    entry.retiring.insert(r.id);
-  else
-    entry.retiring.erase(r.id);
 }
 
 void Directory::change(const Reservation& r) {
@@ -234,10 +258,10 @@ void Directory::forget_operation(OperationKey key) {
 // ---- what follows
 // -----------------------------------------------------------------------------------------
 
-void Directory::account(const Replica& replica, int sign) {
+void Directory::account(const Replica& replica, int64_t count) {
   PoolEntry& entry = pool_entry(replica.pool);
-  entry.usage += usage_of(replica, entry.pool, sign);
-  namespace_usage_[replica.key.namespace_id()] += namespace_usage_of(replica, entry.pool, sign);
+  entry.usage += usage_of(replica, entry.pool, count);
+  namespace_usage_[replica.key.namespace_id()] += namespace_usage_of(replica, entry.pool, count);
 }
 
 void Directory::account(const Pin& pin, int sign) {
@@ -270,6 +294,7 @@ void Directory::count_lease_of_unknown(ReplicaId id, int sign) {
 
 void Directory::insert_replica(const Replica& replica, PoolEntry& entry) {
   const uint32_t slot = replicas_.insert(replica, entry.head);
+  if (leases_of_unknown_.empty()) return;
   const auto leased = leases_of_unknown_.find(replica.id);
   if (leased == leases_of_unknown_.end()) return;
   replicas_.at(slot).lease_count = leased->second;
@@ -341,10 +366,11 @@ bool Directory::is_present(SessionId worker) const {
   return presence && presence->attachment == Attachment::kAttached && !presence->silent;
 }
 
-std::vector<Mutation> expand(const Reservation& reservation) {
-  std::vector<Mutation> out{put_of(reservation)};
-  for (const ReservedItem& item : reservation.items) {
-    Replica replica;
+std::vector<Replica> replicas_of(const Reservation& reservation) {
+  std::vector<Replica> out(reservation.items.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    const ReservedItem& item = reservation.items[i];
+    Replica& replica = out[i];
     replica.id = reservation.replica_of(item);
     replica.key = item.key;
     replica.pool = item.pool;
@@ -352,8 +378,13 @@ std::vector<Mutation> expand(const Reservation& reservation) {
     replica.state = reservation.quarantined ? ReplicaState::kQuarantined : ReplicaState::kReserved;
     replica.why = reservation.quarantined ? Why::kWriteOverdue : Why::kNone;
     replica.in_reservation = true;
-    out.push_back(put_of(replica));
   }
+  return out;
+}
+
+std::vector<Mutation> expand(const Reservation& reservation) {
+  std::vector<Mutation> out{put_of(reservation)};
+  for (const Replica& replica : replicas_of(reservation)) out.push_back(put_of(replica));
   return out;
 }
 

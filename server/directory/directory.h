@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -99,11 +100,11 @@ class Directory {
 
  private:
   void install(const Mutation& mutation);
+  void install_replicas(std::span<const Mutation> puts);
   void change(const Meta& m) { meta_ = m; }
   void change(const Namespace& n);
   void change(const Session& s);
   void change(const Pool& p);
-  void change(const Replica& r);
   void change(const Reservation& r);
   void change(const Lease& l);
   void change(const Operation& o);
@@ -126,7 +127,7 @@ class Directory {
   void forget_pin(ReplicaId id);
 
   void account(const Pin& pin, int sign);
-  void account(const Replica& replica, int sign);
+  void account(const Replica& replica, int64_t count);
   void insert_replica(const Replica& replica, PoolEntry& entry);
   void count_lease(const Lease& lease, int sign);
   void count_lease_of_unknown(ReplicaId id, int sign);

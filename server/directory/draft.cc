@@ -1,6 +1,6 @@
 #include "server/directory/draft.h"
 
-#include <array>
+#include <algorithm>
 
 #include "common/check.h"
 
@@ -10,60 +10,207 @@ void Draft::stage(Mutation mutation) {
   const RecordKey key = mutation.key;
   account(key, -1);
   const auto position = static_cast<uint32_t>(staged_.size());
-  Staged staged{std::move(mutation), kNone, kNone};
-  const auto [newest, is_first] = newest_.try_emplace(key, position);
-  if (!is_first) staged.previous = std::exchange(newest->second, position);
-  if (const Replica* replica = std::get_if<Replica>(&staged.mutation.value)) {
-    const auto [object, is_first_of_object] = newest_by_object_.try_emplace(replica->key, position);
-    if (!is_first_of_object) staged.next_same_key = std::exchange(object->second, position);
-  }
+  Staged staged{std::move(mutation), newest(key)};
+  if (staged.previous == kNone)
+    newest_.insert(hash_of_key(key), position,
+                   [&](uint32_t other) { return hash_of_key(staged_[other].mutation.key); });
+  else
+    newest_.replace(hash_of_key(key), staged.previous, position);
+  ++staged_of_kind_[static_cast<size_t>(key.kind)];
   staged_.push_back(std::move(staged));
+  if (key.kind == RecordKind::kReplica) {
+    runs_.override_at(ReplicaId(key.first));
+    index_runs();
+    if (std::holds_alternative<Replica>(staged_.back().mutation.value))
+      index_by_object({.at = position});
+  }
   account(key, +1);
 }
 
+void Draft::put_together(std::vector<Replica> replicas, std::vector<uint32_t> slots) {
+  if (replicas.empty()) return;
+  bool is_free = !runs_.overlaps(replicas.front().id, replicas.back().id);
+  if (is_staged(RecordKind::kReplica))
+    for (const Replica& replica : replicas)
+      is_free = is_free && newest(RecordTraits<Replica>::key(replica.id)) == kNone;
+  if (!is_free) {
+    for (Replica& replica : replicas) put(std::move(replica));
+    return;
+  }
+  StagedRuns::Run run{std::move(replicas), std::move(slots), staged_.size()};
+  account(run, +1);
+  runs_.push(std::move(run));
+}
+
+// ---- Roll-back
+// ------------------------------------------------------------------------------------------------
+
 void Draft::roll_back_to(const Savepoint& savepoint) {
-  while (staged_.size() > savepoint.staged) {
-    const Staged& last = staged_.back();
-    const RecordKey key = last.mutation.key;
-    account(key, -1);
-    if (const Replica* replica = std::get_if<Replica>(&last.mutation.value)) {
-      if (last.next_same_key == kNone)
-        newest_by_object_.erase(replica->key);
-      else
-        newest_by_object_[replica->key] = last.next_same_key;
-    }
-    if (last.previous == kNone)
-      newest_.erase(key);
+  while (staged_.size() > savepoint.staged || runs_.size() > savepoint.runs) {
+    const bool run_is_last =
+        runs_.size() > savepoint.runs && runs_.all().back().position == staged_.size();
+    if (run_is_last)
+      roll_back_run();
     else
-      newest_[key] = last.previous;
-    staged_.pop_back();
-    account(key, +1);
+      roll_back_single();
   }
   events_.resize(savepoint.events);
   asks_.resize(savepoint.asks);
   sync_ = savepoint.sync;
 }
 
+void Draft::roll_back_run() {
+  if (indexed_runs_ == runs_.size()) {
+    if (runs_.all().back().is_new())
+      for (size_t i = 0; i < runs_.all().back().replicas.size(); ++i) forget_last_written();
+    --indexed_runs_;
+  }
+  account(runs_.all().back(), -1);
+  runs_.pop();
+}
+
+void Draft::roll_back_single() {
+  const Staged& last = staged_.back();
+  const RecordKey key = last.mutation.key;
+  account(key, -1);
+  fold_lease_changes();  // they point to what goes now
+  if (std::holds_alternative<Replica>(last.mutation.value)) forget_last_written();
+  const auto position = static_cast<uint32_t>(staged_.size() - 1);
+  if (last.previous == kNone)
+    newest_.erase(hash_of_key(key), position,
+                  [&](uint32_t other) { return hash_of_key(staged_[other].mutation.key); });
+  else
+    newest_.replace(hash_of_key(key), position, last.previous);
+  --staged_of_kind_[static_cast<size_t>(key.kind)];
+  staged_.pop_back();
+  account(key, +1);
+}
+
+// ---- What was written
+// ------------------------------------------------------------------------------------------
+
+uint32_t Draft::newest(const RecordKey& key) const {
+  return newest_.find(hash_of_key(key),
+                      [&](uint32_t at) { return staged_[at].mutation.key == key; });
+}
+
+const RecordValue* Draft::staged_value(const RecordKey& key) const {
+  const uint32_t at = newest(key);
+  return at == kNone ? nullptr : &staged_[at].mutation.value;
+}
+
+const Replica* Draft::find_replica(ReplicaId id, uint32_t slot) const {
+  if (is_staged(RecordKind::kReplica))
+    if (const RecordValue* value = staged_value(RecordTraits<Replica>::key(id)))
+      return std::get_if<Replica>(value);
+  if (runs_.size() > 0)
+    if (const Replica* replica = runs_.find(id)) return replica;
+  return slot == ReplicaTable::kNone ? nullptr : &base_.replicas().at(slot).replica;
+}
+
+const Replica& Draft::replica_at(const Written& written) const {
+  return written.run == kNone ? std::get<Replica>(staged_[written.at].mutation.value)
+                              : runs_.all()[written.run].replicas[written.at];
+}
+
+void Draft::index_by_object(Written written) const {
+  const ObjectKey& key = replica_at(written).key;
+  const uint64_t hash = hash_of(key);
+  const auto position = static_cast<uint32_t>(written_.size());
+  written.older =
+      by_object_.find(hash, [&](uint32_t other) { return replica_at(written_[other]).key == key; });
+  written_.push_back(written);
+  if (written.older == kNone)
+    by_object_.insert(hash, position,
+                      [&](uint32_t other) { return hash_of(replica_at(written_[other]).key); });
+  else
+    by_object_.replace(hash, written.older, position);
+}
+
+// Keeps written_ in the order of the writes, so it goes before any single write.
+void Draft::index_runs() const {
+  for (; indexed_runs_ < runs_.size(); ++indexed_runs_) {
+    const StagedRuns::Run& run = runs_.all()[indexed_runs_];
+    if (!run.is_new()) continue;  // the table leads to them
+    for (size_t i = 0; i < run.replicas.size(); ++i)
+      index_by_object({static_cast<uint32_t>(indexed_runs_), static_cast<uint32_t>(i)});
+  }
+}
+
+void Draft::forget_last_written() {
+  const Written& last = written_.back();
+  const uint64_t hash = hash_of(replica_at(last).key);
+  const auto position = static_cast<uint32_t>(written_.size() - 1);
+  if (last.older == kNone)
+    by_object_.erase(hash, position,
+                     [&](uint32_t other) { return hash_of(replica_at(written_[other]).key); });
+  else
+    by_object_.replace(hash, position, last.older);
+  written_.pop_back();
+}
+
+// ---- The end of a batch
+// ----------------------------------------------------------------------------------------
+
+// Of a replica: what the directory has of it so far.
+void Draft::note_base(Mutation& mutation) const {
+  mutation.slot = base_.replicas().slot_of(ReplicaId(mutation.key.first));
+  const auto* after = std::get_if<Replica>(&mutation.value);
+  mutation.is_first_record = after && !after->in_reservation &&
+                             (mutation.slot == ReplicaTable::kNone ||
+                              base_.replicas().at(mutation.slot).replica.in_reservation);
+}
+
 std::vector<Mutation> Draft::take_mutations() {
-  constexpr size_t kKinds = static_cast<size_t>(RecordKind::kSeenLease) + 1;
   const auto rank_of = [](const Mutation& m) {
     const auto kind = static_cast<size_t>(m.key.kind);
     return std::holds_alternative<Forgotten>(m.value) ? 2 * kKinds - 1 - kind : kind;
   };
   std::array<size_t, 2 * kKinds + 1> start{};
-  for (const auto& [key, at] : newest_) ++start[rank_of(staged_[at].mutation) + 1];
+  const auto counts = [&](size_t at) {
+    return newest(staged_[at].mutation.key) == static_cast<uint32_t>(at);
+  };
+  const auto is_written_again = [&](const Replica& replica) {
+    return newest(RecordTraits<Replica>::key(replica.id)) != kNone;
+  };
+  std::vector<bool> final_form(staged_.size());
+  for (size_t at = 0; at < staged_.size(); ++at)
+    if (counts(at)) {
+      final_form[at] = true;
+      ++start[rank_of(staged_[at].mutation) + 1];
+    }
+  constexpr auto kReplicas = static_cast<size_t>(RecordKind::kReplica);
+  for (const StagedRuns::Run& run : runs_.all())
+    start[kReplicas + 1] +=
+        run.is_overridden ? static_cast<size_t>(std::count_if(
+                                run.replicas.begin(), run.replicas.end(),
+                                [&](const Replica& replica) { return !is_written_again(replica); }))
+                          : run.replicas.size();
   for (size_t rank = 1; rank < start.size(); ++rank) start[rank] += start[rank - 1];
-  std::vector<Mutation> out(newest_.size());
-  for (size_t at = 0; at < staged_.size(); ++at) {
-    Mutation& mutation = staged_[at].mutation;
-    if (newest_.at(mutation.key) == at) out[start[rank_of(mutation)]++] = std::move(mutation);
+
+  std::vector<Mutation> out(start.back());
+  size_t next_run = 0;
+  const auto take_run = [&](StagedRuns::Run& run) {
+    for (size_t i = 0; i < run.replicas.size(); ++i) {
+      const Replica& replica = run.replicas[i];
+      if (run.is_overridden && is_written_again(replica)) continue;
+      Mutation& mutation = out[start[kReplicas]++];
+      mutation.key = RecordTraits<Replica>::key(replica.id);
+      mutation.value.emplace<Replica>(replica);
+      if (!run.is_new()) mutation.slot = run.slots[i];
+      mutation.is_first_record = !replica.in_reservation;
+    }
+  };
+  for (size_t at = 0; at <= staged_.size(); ++at) {
+    while (next_run < runs_.size() && runs_.all()[next_run].position <= at)
+      take_run(runs_.all()[next_run++]);
+    if (at < staged_.size() && final_form[at]) {
+      Mutation& mutation = staged_[at].mutation;
+      if (mutation.key.kind == RecordKind::kReplica) note_base(mutation);
+      out[start[rank_of(mutation)]++] = std::move(mutation);
+    }
   }
   return out;
-}
-
-const RecordValue* Draft::staged_value(const RecordKey& key) const {
-  const auto it = newest_.find(key);
-  return it == newest_.end() ? nullptr : &staged_[it->second].mutation.value;
 }
 
 // ---- Derived figures
@@ -109,7 +256,28 @@ void Draft::account(const Pin& pin, int sign) {
 
 void Draft::account(const Lease& lease, int sign) {
   session_usage_[lease.session].leases += sign;
-  for (const ReplicaId replica : lease.replicas) lease_count_[replica] += sign;
+  lease_changes_.emplace_back(&lease, sign);
+}
+
+void Draft::fold_lease_changes() const {
+  for (const auto& [lease, sign] : lease_changes_)
+    for (const ReplicaId replica : lease->replicas) lease_count_[replica] += sign;
+  lease_changes_.clear();
+}
+
+void Draft::account(const StagedRuns::Run& run, int sign) {
+  const auto add = [&](const Replica& like, int64_t count) {
+    const Pool* pool = find<Pool>(like.pool);
+    BERTH_CHECK(pool, "a replica lies in a pool that is registered");
+    pool_usage_[like.pool] += usage_of(like, *pool, count);
+    namespace_usage_[like.key.namespace_id()] += namespace_usage_of(like, *pool, count);
+  };
+  AlikeReplicas before(add);
+  AlikeReplicas after(add);
+  for (size_t i = 0; i < run.replicas.size(); ++i) {
+    if (!run.is_new()) before.add(base_.replicas().at(run.slots[i]).replica, -sign);
+    after.add(run.replicas[i], sign);
+  }
 }
 
 PoolUsage Draft::pool_usage(PoolId id) const {
@@ -137,6 +305,7 @@ SessionUsage Draft::session_usage(SessionId id) const {
 
 uint32_t Draft::lease_count(ReplicaId id) const {
   int64_t count = base_.lease_count(id);
+  fold_lease_changes();
   if (const auto it = lease_count_.find(id); it != lease_count_.end()) count += it->second;
   return count > 0 ? static_cast<uint32_t>(count) : 0;
 }

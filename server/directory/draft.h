@@ -2,30 +2,28 @@
 // Reads see the draft's own writes. A refused command is rolled back to its savepoint; a batch that
 // the store refuses is dropped whole, and memory is still exactly what is on disk.
 //
-//   staged_   [ m0 ][ m1 ][ m2 ] ...      every write, in order; a newer one of the same record
-//   supersedes newest_   record key ─▶ position      rolling back pops writes and restores the
-//   positions they superseded
+//   staged_   [ m0 ][ m1 ][ m2 ] ...    every write, in order; a newer one of the same record
+//                                       supersedes
+//   newest_   record key ─▶ position    rolling back pops writes and restores the positions that
+//                                       they superseded
+//   runs_     replicas that were written together (staged_runs.h)
 //
 // Usage, lease counts and counts per session are kept as differences to the directory's.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "server/directory/directory.h"
 #include "server/directory/event.h"
+#include "server/directory/slot_index.h"
+#include "server/directory/staged_runs.h"
 
 namespace berth {
-
-struct RecordKeyHash {
-  size_t operator()(const RecordKey& key) const noexcept {
-    uint64_t h = key.first * 0x9E3779B97F4A7C15u ^ key.second * 0xD6E8FEB86659FD93u;
-    h += static_cast<uint64_t>(key.kind) * 0xA24BAED4963EE407u;
-    return static_cast<size_t>(h ^ (h >> 31));
-  }
-};
 
 class Draft {
  public:
@@ -51,6 +49,10 @@ class Draft {
     stage(Mutation{RecordTraits<R>::key(key), Forgotten{}});
   }
 
+  // Replicas in ascending order of their ids: new ones, or (with the slots that they lie in) ones
+  // that become READY out of a reservation.
+  void put_together(std::vector<Replica> replicas, std::vector<uint32_t> slots);
+
   void emit(Event event) { events_.push_back(std::move(event)); }
   void ask(Ask ask) { asks_.push_back(std::move(ask)); }
   // Must be fsynced in every durability mode but `none`: identity is given or taken away.
@@ -69,9 +71,15 @@ class Draft {
   Incarnation seen(ReplicaId id) const;
 
   // The replicas of an object, staged ones included. Calls visit(const Replica&) until it returns
-  // false.
+  // false. `head` is what the replica table answers for the key.
   template <class Visit>
-  void each_replica(const ObjectKey& key, Visit visit) const;
+  void each_replica(const ObjectKey& key, Visit visit) const {
+    each_replica(key, base_.replicas().first_slot_of(key), visit);
+  }
+  template <class Visit>
+  void each_replica(const ObjectKey& key, uint32_t head, Visit visit) const;
+  // As find(), of a replica that the table has in this slot, or nowhere.
+  const Replica* find_replica(ReplicaId id, uint32_t slot) const;
 
   // Records of one kind that this draft staged (newest form, not forgotten), beside those of the
   // directory.
@@ -92,11 +100,14 @@ class Draft {
   // ---- Roll-back and the end of a batch ----
   struct Savepoint {
     size_t staged = 0;
+    size_t runs = 0;
     size_t events = 0;
     size_t asks = 0;
     bool sync = false;
   };
-  Savepoint savepoint() const { return {staged_.size(), events_.size(), asks_.size(), sync_}; }
+  Savepoint savepoint() const {
+    return {staged_.size(), runs_.size(), events_.size(), asks_.size(), sync_};
+  }
   void roll_back_to(const Savepoint& savepoint);
 
   // Ends the draft: each record at most once, in its final form. First what is put, kinds in the
@@ -104,25 +115,43 @@ class Draft {
   // order.
   std::vector<Mutation> take_mutations();
   const IdCounters& counters() const { return counters_; }
-  const std::vector<Event>& events() const { return events_; }
-  const std::vector<Ask>& asks() const { return asks_; }
+  std::vector<Event> take_events() { return std::move(events_); }
+  std::vector<Ask> take_asks() { return std::move(asks_); }
   bool needs_sync() const { return sync_; }
-  size_t staged_count() const { return staged_.size(); }
+  size_t staged_count() const { return staged_.size() + runs_.size(); }
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr size_t kKinds = static_cast<size_t>(RecordKind::kSeenLease) + 1;
   struct Staged {
     Mutation mutation;
-    uint32_t previous = kNone;       // the write it supersedes
-    uint32_t next_same_key = kNone;  // replicas: older staged replica of the same object key
+    uint32_t previous = kNone;  // the write it supersedes
   };
-  struct ObjectKeyHash {
-    size_t operator()(const ObjectKey& key) const noexcept {
-      return static_cast<size_t>(hash_of(key));
-    }
+  // A replica that was written, by its object key: a single write, or a new one in a run.
+  struct Written {
+    uint32_t run = kNone;
+    uint32_t at = 0;         // in the run, or in staged_
+    uint32_t older = kNone;  // of the same object key
   };
+  static uint64_t hash_of_key(const RecordKey& key) {
+    uint64_t h = key.first * 0x9E3779B97F4A7C15u ^ key.second * 0xD6E8FEB86659FD93u;
+    h += static_cast<uint64_t>(key.kind) * 0xA24BAED4963EE407u;
+    h ^= h >> 31;
+    return h * 0xD6E8FEB86659FD93u;
+  }
 
   void stage(Mutation mutation);
+  uint32_t newest(const RecordKey& key) const;  // position of the write that counts, or kNone
+  bool is_staged(RecordKind kind) const { return staged_of_kind_[static_cast<size_t>(kind)] > 0; }
+  const Replica& replica_at(const Written& written) const;
+  void index_by_object(Written written) const;
+  void index_runs() const;
+  void forget_last_written();
+  void roll_back_single();
+  void roll_back_run();
+  void account(const StagedRuns::Run& run, int sign);
+  void fold_lease_changes() const;
+  void note_base(Mutation& mutation) const;
   // Adds (or takes back) what the record at `key` contributes to the derived figures, as the draft
   // sees it now.
   void account(const RecordKey& key, int sign);
@@ -134,12 +163,18 @@ class Draft {
   const Directory& base_;
   IdCounters counters_;
   std::deque<Staged> staged_;  // a deque: records handed out stay where they are
-  std::unordered_map<RecordKey, uint32_t, RecordKeyHash> newest_;
-  std::unordered_map<ObjectKey, uint32_t, ObjectKeyHash> newest_by_object_;
+  SlotIndex newest_;           // record key ─▶ position
+  std::array<uint32_t, kKinds> staged_of_kind_{};
+  StagedRuns runs_;
   std::unordered_map<PoolId, PoolUsage> pool_usage_;
   std::unordered_map<NamespaceId, NamespaceUsage> namespace_usage_;
   std::unordered_map<SessionId, SessionUsage> session_usage_;
-  std::unordered_map<ReplicaId, int32_t> lease_count_;
+  // Made when somebody asks: most batches never do.
+  mutable std::vector<Written> written_;  // in the order of the writes
+  mutable SlotIndex by_object_;           // object key ─▶ newest in written_
+  mutable size_t indexed_runs_ = 0;
+  mutable std::vector<std::pair<const Lease*, int>> lease_changes_;  // not in lease_count_ yet
+  mutable std::unordered_map<ReplicaId, int32_t> lease_count_;
   std::vector<Event> events_;
   std::vector<Ask> asks_;
   int64_t pin_count_ = 0;
@@ -151,34 +186,42 @@ class Draft {
 
 template <class R>
 const R* Draft::find(KeyOf<R> key) const {
-  if (!newest_.empty())
-    if (const RecordValue* value = staged_value(RecordTraits<R>::key(key)))
-      return std::get_if<R>(value);
+  const RecordKey record = RecordTraits<R>::key(key);
+  if (is_staged(record.kind))
+    if (const RecordValue* value = staged_value(record)) return std::get_if<R>(value);
+  if constexpr (std::is_same_v<R, Replica>)
+    if (runs_.size() > 0)
+      if (const Replica* replica = runs_.find(key)) return replica;
   return base_.find<R>(key);
 }
 
 template <class Visit>
-void Draft::each_replica(const ObjectKey& key, Visit visit) const {
-  for (uint32_t slot = base_.replicas().first_slot_of(key); slot != ReplicaTable::kNone;
-       slot = base_.replicas().at(slot).next_same_key) {
-    const Replica* replica = find<Replica>(base_.replicas().at(slot).replica.id);
+void Draft::each_replica(const ObjectKey& key, uint32_t head, Visit visit) const {
+  const ReplicaTable& table = base_.replicas();
+  for (uint32_t slot = head; slot != ReplicaTable::kNone; slot = table.at(slot).next_same_key) {
+    const Replica* replica = find_replica(table.at(slot).replica.id, slot);
     if (replica && !visit(*replica)) return;
   }
-  const auto it = newest_by_object_.find(key);
-  if (it == newest_by_object_.end()) return;
-  for (uint32_t at = it->second; at != kNone; at = staged_[at].next_same_key) {
-    const Replica& staged = std::get<Replica>(staged_[at].mutation.value);
-    if (base_.replicas().slot_of(staged.id) != ReplicaTable::kNone) continue;  // visited above
-    if (newest_.at(staged_[at].mutation.key) != at) continue;                  // superseded
-    if (!visit(staged)) return;
+  if (indexed_runs_ < runs_.size()) index_runs();
+  if (written_.empty()) return;
+  uint32_t at = by_object_.find(
+      hash_of(key), [&](uint32_t other) { return replica_at(written_[other]).key == key; });
+  for (; at != kNone; at = written_[at].older) {
+    const Written& written = written_[at];
+    const Replica& replica = replica_at(written);
+    if (table.slot_of(replica.id) != ReplicaTable::kNone) continue;  // visited above
+    if (find<Replica>(replica.id) != &replica) continue;             // superseded
+    if (!visit(replica)) return;
   }
 }
 
 template <class R, class Visit>
 void Draft::each_staged(Visit visit) const {
+  static_assert(!std::is_same_v<R, Replica>, "replicas are written in runs, too");
+  if (!is_staged(RecordTraits<R>::key({}).kind)) return;
   for (size_t at = 0; at < staged_.size(); ++at)
     if (const R* record = std::get_if<R>(&staged_[at].mutation.value))
-      if (newest_.at(staged_[at].mutation.key) == at) visit(*record);
+      if (newest(staged_[at].mutation.key) == at) visit(*record);
 }
 
 template <class IdType>

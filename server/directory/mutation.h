@@ -166,14 +166,19 @@ using RecordValue =
 struct Mutation {
   RecordKey key;
   RecordValue value;
+  // What the draft knows of a replica, so that nobody has to look it up again.
+  uint32_t slot = UINT32_MAX;    // where it lay when this was decided; none: nowhere, or not known
+  bool is_first_record = false;  // put, and the store has no record of it: it was an open item
 };
 
 template <class R>
 Mutation put_of(R record) {
   const RecordKey key = RecordTraits<R>::key_of(record);
-  return {key, std::move(record)};
+  return {.key = key, .value = std::move(record)};
 }
 
+// The open items of a reservation, which are its record's and have none of their own.
+std::vector<Replica> replicas_of(const Reservation& reservation);
 // What the store reads back. Reservations come with the replicas of their open items, made again.
 std::vector<Mutation> expand(const Reservation& reservation);
 

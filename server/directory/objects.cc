@@ -1,24 +1,14 @@
 // Handlers of replicas after the grant: commit, abort, retire, and the owner's word that pages are
 // free.
 #include <map>
+#include <set>
+#include <utility>
 
 #include "common/text.h"
 #include "server/directory/context.h"
 
 namespace berth {
 namespace {
-
-// Whether this client's reservation of the replica is open, so that a commit may land.
-bool is_open_for(const Context& c, const Replica& replica, SessionId client) {
-  if (replica.state != ReplicaState::kReserved || !replica.in_reservation) return false;
-  const Reservation* reservation = reservation_of(c, replica.id);
-  return reservation && reservation->session == client;
-}
-
-bool fits(const Pool& pool, const Replica& replica, uint64_t offset) {
-  return offset % pool.spec.page_bytes == 0 && offset <= pool.spec.capacity_bytes &&
-         pool.pages_bytes(replica.size_bytes) <= pool.spec.capacity_bytes - offset;
-}
 
 // Items of several reservations, so that each range record is rewritten once.
 using Closing = std::map<ReplicaId, std::vector<ReplicaId>>;
@@ -27,6 +17,95 @@ void close_all(const Context& c, const Closing& closing) {
     if (const Reservation* reservation = c.draft.find<Reservation>(first))
       close_items(c, *reservation, replicas);
 }
+
+// One Commit while it is being decided. Its replicas mostly are the items of one reservation, in
+// its order: what is known of the last one is kept for the next, and they are written together.
+class Committing {
+ public:
+  Committing(const Context& c, const Commit& command) : c_(c), command_(command) {}
+
+  Result<CommitCode> decide(size_t i) {
+    const ReplicaId id = command_.replicas[i];
+    const uint64_t offset = command_.offsets[i];
+    if (!ready_.empty() && id <= ready_.back().id) write();  // out of order, or named again
+    const uint32_t slot = c_.draft.base().replicas().slot_of(id);
+    const Replica* replica = c_.draft.find_replica(id, slot);
+    if (!replica) return CommitCode::kUnknown;
+    if (!is_open(*replica))
+      return replica->state == ReplicaState::kReady && replica->offset == offset
+                 ? CommitCode::kCommitted
+                 : CommitCode::kClosed;
+    if (!pool_ || pool_->id != replica->pool) pool_ = c_.draft.find<Pool>(replica->pool);
+    if (!namespace_ || namespace_->id != replica->key.namespace_id())
+      namespace_ = c_.draft.find<Namespace>(replica->key.namespace_id());
+    if (!fits(*replica, offset))
+      return refuse(Reason::kInvalidArgument, "offset " + std::to_string(offset) + " of replica " +
+                                                  to_text(id) +
+                                                  " is not page-aligned or lies outside its pool");
+    closing_->push_back(id);
+    ++committed_;
+    become_ready(*replica, slot, offset);
+    return CommitCode::kCommitted;
+  }
+
+  // Returns how many replicas became READY.
+  uint64_t finish() {
+    write();
+    close_all(c_, closings_);
+    return committed_;
+  }
+
+ private:
+  // Whether this client's reservation of it is open, so that a commit may land.
+  bool is_open(const Replica& replica) {
+    if (replica.state != ReplicaState::kReserved || !replica.in_reservation) return false;
+    if (!reservation_ || !reservation_->covers(replica.id)) {
+      reservation_ = reservation_of(c_, replica.id);
+      if (!reservation_) return false;
+      is_mine_ = reservation_->session == command_.id.client;
+      if (is_mine_) closing_ = &closings_[reservation_->first];
+    }
+    return is_mine_;
+  }
+
+  bool fits(const Replica& replica, uint64_t offset) const {
+    const PoolSpec& spec = pool_->spec;
+    return offset % spec.page_bytes == 0 && offset <= spec.capacity_bytes &&
+           pool_->pages_bytes(replica.size_bytes) <= spec.capacity_bytes - offset;
+  }
+
+  void become_ready(const Replica& replica, uint32_t slot, uint64_t offset) {
+    Replica ready = replica;
+    ready.offset = offset;
+    ready.state = ReplicaState::kReady;
+    ready.why = Why::kNone;
+    ready.in_reservation = false;
+    // A pool that drains takes what was granted before, and retires it with the rest.
+    if (const Why why = leaves_at_once(*pool_, *namespace_, ready); why != Why::kNone) {
+      c_.draft.put(ready);
+      retire(c_, ready, why);
+    } else if (slot == ReplicaTable::kNone) {
+      c_.draft.put(ready);  // reserved in this very batch
+    } else {
+      ready_.push_back(ready);
+      slots_.push_back(slot);
+    }
+  }
+
+  void write() { c_.draft.put_together(std::exchange(ready_, {}), std::exchange(slots_, {})); }
+
+  const Context& c_;
+  const Commit& command_;
+  const Reservation* reservation_ = nullptr;
+  bool is_mine_ = false;
+  std::vector<ReplicaId>* closing_ = nullptr;
+  const Pool* pool_ = nullptr;
+  const Namespace* namespace_ = nullptr;
+  Closing closings_;
+  uint64_t committed_ = 0;
+  std::vector<Replica> ready_;
+  std::vector<uint32_t> slots_;
+};
 
 }  // namespace
 
@@ -44,34 +123,14 @@ Result<Outcome> handle(const Context& c, const Commit& command) {
                       " elements, replicas has " + std::to_string(command.replicas.size()));
 
   Operation operation = new_operation(command.id, OperationKind::kCommit);
-  Closing closing;
-  uint64_t committed = 0;
+  operation.codes.reserve(command.replicas.size());
+  Committing committing(c, command);
   for (size_t i = 0; i < command.replicas.size(); ++i) {
-    const Replica* replica = c.draft.find<Replica>(command.replicas[i]);
-    CommitCode code = CommitCode::kUnknown;
-    if (replica && is_open_for(c, *replica, command.id.client)) {
-      if (!fits(*c.draft.find<Pool>(replica->pool), *replica, command.offsets[i]))
-        return refuse(Reason::kInvalidArgument,
-                      "offset " + std::to_string(command.offsets[i]) + " of replica " +
-                          to_text(replica->id) + " is not page-aligned or lies outside its pool");
-      closing[reservation_of(c, replica->id)->first].push_back(replica->id);
-      Replica ready = *replica;
-      ready.offset = command.offsets[i];
-      move_to(c, ready, ReplicaState::kReady, Why::kNone);
-      // A pool that drains takes what was granted before, and retires it with the rest.
-      if (const Why why = leaves_at_once(c, ready); why != Why::kNone) retire(c, ready, why);
-      code = CommitCode::kCommitted;
-      ++committed;
-    } else if (replica && replica->state == ReplicaState::kReady &&
-               replica->offset == command.offsets[i]) {
-      code = CommitCode::kCommitted;
-    } else if (replica) {
-      code = CommitCode::kClosed;
-    }
-    operation.codes.push_back(static_cast<uint8_t>(code));
+    const Result<CommitCode> code = committing.decide(i);
+    if (!code) return tl::unexpected(code.error());
+    operation.codes.push_back(static_cast<uint8_t>(*code));
   }
-  close_all(c, closing);
-  if (committed > 0)
+  if (const uint64_t committed = committing.finish(); committed > 0)
     c.draft.emit({.kind = EventKind::kReady,
                   .session = command.id.client,
                   .replica = command.replicas.front(),
@@ -91,11 +150,12 @@ Result<Outcome> handle(const Context& c, const Abort& command) {
   PerItem answer;
   Closing closing;
   std::vector<ReplicaId> freed;
+  std::set<ReplicaId> named;  // once: they are closed after all were looked at
   for (const ReplicaId id : command.replicas) {
     const Replica* replica = c.draft.find<Replica>(id);
     const Reservation* reservation =
         replica && replica->in_reservation ? reservation_of(c, id) : nullptr;
-    if (!reservation || reservation->session != command.client) {
+    if (!reservation || reservation->session != command.client || !named.insert(id).second) {
       answer.done.push_back(0);
       continue;
     }

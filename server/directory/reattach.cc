@@ -155,7 +155,7 @@ struct Judging {
                       (ns->quota_bytes > 0 && in_namespace > ns->quota_bytes);
     c.draft.emit({.kind = EventKind::kAdopted, .pool = pool.id, .replica = replica.id, .count = 1});
     move_to(c, replica, ReplicaState::kReady, Why::kNone);
-    const Why leaves = is_copy || over ? Why::kOverQuota : leaves_at_once(c, replica);
+    const Why leaves = is_copy || over ? Why::kOverQuota : leaves_at_once(pool, *ns, replica);
     if (leaves == Why::kNone) return LedgerVerdict::kAdopted;
     move_to(c, replica, ReplicaState::kRetiring, leaves);
     return may_be_reclaimed(replica.id) ? LedgerVerdict::kReclaim : LedgerVerdict::kAdopted;

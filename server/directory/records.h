@@ -155,6 +155,7 @@ struct Reservation {
   bool quarantined = false;
   std::vector<ReservedItem> items;  // open ones, by index
 
+  bool covers(ReplicaId id) const { return first <= id && id.value() < first.value() + granted; }
   ReplicaId replica_of(const ReservedItem& item) const {
     return ReplicaId(first.value() + item.index);
   }

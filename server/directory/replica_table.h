@@ -38,6 +38,10 @@ class ReplicaTable {
     return chunks_[slot >> kChunkBits][slot & kChunkMask];
   }
   ReplicaSlot& at(uint32_t slot) { return chunks_[slot >> kChunkBits][slot & kChunkMask]; }
+  // Whether this replica lies in this slot, which may be kNone.
+  bool is_at(uint32_t slot, ReplicaId id) const {
+    return slot < slot_limit_ && at(slot).replica.id == id;
+  }
   // Slots are numbered 0 to slot_limit() - 1; free ones have no valid id. For views that page
   // through everything.
   uint32_t slot_limit() const { return slot_limit_; }

@@ -1,6 +1,6 @@
 // The handler of Reserve: room is granted, charged and named before any byte is written.
 #include <algorithm>
-#include <unordered_set>
+#include <utility>
 
 #include "common/text.h"
 #include "server/directory/access.h"
@@ -21,12 +21,14 @@ class Granting {
     namespace_free_ = quota_left();
   }
 
-  StoreCode decide(const ObjectKey& key, uint64_t size_bytes, PoolId& pool) {
-    if (granted_.contains(key))
+  // `head`: what the replica table answers for the key.
+  StoreCode decide(const ObjectKey& key, uint32_t head, uint64_t size_bytes, PoolId& pool) {
+    const uint64_t hash = hash_of(key);
+    if (granted_index_.find(hash, [&](uint32_t at) { return *granted_[at] == key; }) !=
+        SlotIndex::kNone)
       return StoreCode::kBeingWritten;  // twice in one batch: granted once
-    if (const StoreCode have = already_there(key); have != StoreCode::kGranted) return have;
-    for (size_t i = 0; i < candidates_.size(); ++i)
-      candidates_[i].needed_bytes = pools_[i]->pages_bytes(size_bytes);
+    if (const StoreCode have = already_there(key, head); have != StoreCode::kGranted) return have;
+    need(size_bytes);
     const policy::Placement placement = policy::place(candidates_);
     if (!placement.pool.valid()) return placement.code;
     policy::Candidate& chosen =
@@ -36,11 +38,20 @@ class Granting {
     chosen.free_bytes -= chosen.needed_bytes;
     namespace_free_ -= chosen.needed_bytes;
     pool = chosen.pool;
-    granted_.insert(key);
+    granted_index_.insert(hash, static_cast<uint32_t>(granted_.size()),
+                          [&](uint32_t at) { return hash_of(*granted_[at]); });
+    granted_.push_back(&key);
     return StoreCode::kGranted;
   }
 
  private:
+  void need(uint64_t size_bytes) {
+    if (size_bytes == needed_for_bytes_) return;
+    needed_for_bytes_ = size_bytes;
+    for (size_t i = 0; i < candidates_.size(); ++i)
+      candidates_[i].needed_bytes = pools_[i]->pages_bytes(size_bytes);
+  }
+
   void find_pools(const Session& worker) {
     std::vector<const Pool*> eligible;
     for (const PoolId id : c_.draft.pools_of(worker.id)) {
@@ -78,9 +89,9 @@ class Granting {
 
   // READY where this writer can read it, or being written there. Another owner's private copy does
   // not count.
-  StoreCode already_there(const ObjectKey& key) const {
+  StoreCode already_there(const ObjectKey& key, uint32_t head) const {
     StoreCode code = StoreCode::kGranted;
-    c_.draft.each_replica(key, [&](const Replica& replica) {
+    c_.draft.each_replica(key, head, [&](const Replica& replica) {
       const Pool* pool = c_.draft.find<Pool>(replica.pool);
       if (!can_reach(*pool, reader_) || pool->state != PoolState::kOpen ||
           replica.id < namespace_.evicted_below)
@@ -103,12 +114,9 @@ class Granting {
   std::vector<policy::Candidate> candidates_;
   std::vector<const Pool*> pools_;  // parallel to candidates_
   uint64_t namespace_free_ = 0;
-  struct KeyHash {
-    size_t operator()(const ObjectKey& key) const noexcept {
-      return static_cast<size_t>(hash_of(key));
-    }
-  };
-  std::unordered_set<ObjectKey, KeyHash> granted_;
+  uint64_t needed_for_bytes_ = 0;  // the size that the candidates' needs are of
+  std::vector<const ObjectKey*> granted_;
+  SlotIndex granted_index_;
 };
 
 Result<> check_shape(const Context& c, const Reserve& command, const Namespace& ns) {
@@ -161,14 +169,9 @@ void put_reservation(const Context& c, const Reserve& command, Operation& operat
                 .replica = reservation.first,
                 .count = reservation.granted,
                 .namespace_id = command.namespace_id});
-  for (Mutation& mutation : expand(reservation))
-    std::visit(
-        [&](auto& record) {
-          using R = std::decay_t<decltype(record)>;
-          if constexpr (std::is_same_v<R, Reservation> || std::is_same_v<R, Replica>)
-            c.draft.put(std::move(record));
-        },
-        mutation.value);
+  std::vector<Replica> replicas = replicas_of(reservation);
+  c.draft.put(std::move(reservation));
+  c.draft.put_together(std::move(replicas), {});
 }
 
 }  // namespace
@@ -201,10 +204,14 @@ Result<Outcome> handle(const Context& c, const Reserve& command) {
     skip_all(StoreCode::kSkippedSessionLimit);
   } else {
     Granting granting(c, **client, *c.draft.find<Session>(command.id.caller.session), *ns);
+    const ReplicaTable& table = c.draft.base().replicas();
+    items.reserve(command.keys.size());
+    operation.pools.reserve(command.keys.size());
     for (size_t i = 0; i < command.keys.size(); ++i) {
       const uint64_t size = command.sizes.size() == 1 ? command.sizes[0] : command.sizes[i];
       PoolId pool;
-      const StoreCode code = granting.decide(command.keys[i], size, pool);
+      const StoreCode code =
+          granting.decide(command.keys[i], table.first_slot_of(command.keys[i]), size, pool);
       operation.codes.push_back(static_cast<uint8_t>(code));
       if (code != StoreCode::kGranted) continue;
       items.push_back({static_cast<uint32_t>(items.size()), command.keys[i], pool, size});

@@ -17,7 +17,7 @@ PoolUsage& PoolUsage::operator+=(const PoolUsage& other) {
   return *this;
 }
 
-PoolUsage usage_of(const Replica& replica, const Pool& pool, int sign) {
+PoolUsage usage_of(const Replica& replica, const Pool& pool, int64_t sign) {
   PoolUsage usage;
   const int64_t pages = sign * static_cast<int64_t>(pool.pages_bytes(replica.size_bytes));
   switch (replica.state) {
@@ -42,7 +42,7 @@ PoolUsage usage_of(const Replica& replica, const Pool& pool, int sign) {
   return usage;
 }
 
-PoolUsage usage_of(const Pin& pin, const Replica& replica, const Pool& pool, int sign) {
+PoolUsage usage_of(const Pin& pin, const Replica& replica, const Pool& pool, int64_t sign) {
   PoolUsage usage;
   usage.pins = sign;
   if (pin.kind == PinKind::kHard)
@@ -58,7 +58,7 @@ NamespaceUsage& NamespaceUsage::operator+=(const NamespaceUsage& other) {
   return *this;
 }
 
-NamespaceUsage namespace_usage_of(const Replica& replica, const Pool& pool, int sign) {
+NamespaceUsage namespace_usage_of(const Replica& replica, const Pool& pool, int64_t sign) {
   NamespaceUsage usage;
   usage.allocated_bytes = sign * static_cast<int64_t>(pool.pages_bytes(replica.size_bytes));
   if (replica.state == ReplicaState::kRetiring) usage.retiring_bytes = usage.allocated_bytes;

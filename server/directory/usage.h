@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "server/directory/records.h"
 
@@ -36,9 +37,9 @@ struct PoolUsage {
 };
 
 // What a pin on this replica adds to its pool's figures.
-PoolUsage usage_of(const Pin& pin, const Replica& replica, const Pool& pool, int sign);
-// What one replica adds to its pool's figures; sign is +1 or -1.
-PoolUsage usage_of(const Replica& replica, const Pool& pool, int sign);
+PoolUsage usage_of(const Pin& pin, const Replica& replica, const Pool& pool, int64_t sign);
+// What one replica adds to its pool's figures; sign is +1 or -1, or counts several that are alike.
+PoolUsage usage_of(const Replica& replica, const Pool& pool, int64_t sign);
 
 struct NamespaceUsage {
   int64_t allocated_bytes = 0;  // every state: what the quota counts
@@ -50,7 +51,39 @@ struct NamespaceUsage {
   NamespaceUsage& operator+=(const NamespaceUsage& other);
   friend bool operator==(const NamespaceUsage&, const NamespaceUsage&) = default;
 };
-NamespaceUsage namespace_usage_of(const Replica& replica, const Pool& pool, int sign);
+NamespaceUsage namespace_usage_of(const Replica& replica, const Pool& pool, int64_t sign);
+
+// Counts replicas that follow each other and add the same, as those of one request mostly do.
+// add_up(like, count) hears of each such row, the last at the end.
+template <class AddUp>
+class AlikeReplicas {
+ public:
+  explicit AlikeReplicas(AddUp add_up) : add_up_(std::move(add_up)) {}
+  ~AlikeReplicas() { flush(); }
+  AlikeReplicas(const AlikeReplicas&) = delete;
+  AlikeReplicas& operator=(const AlikeReplicas&) = delete;
+
+  void add(const Replica& replica, int sign) {
+    if (count_ == 0 || !is_alike(replica)) {
+      flush();
+      like_ = replica;
+    }
+    count_ += sign;
+  }
+  void flush() {
+    if (count_ != 0) add_up_(like_, std::exchange(count_, 0));
+  }
+
+ private:
+  bool is_alike(const Replica& other) const {
+    return other.pool == like_.pool && other.size_bytes == like_.size_bytes &&
+           other.state == like_.state && other.key.namespace_number == like_.key.namespace_number;
+  }
+
+  AddUp add_up_;
+  Replica like_;
+  int64_t count_ = 0;
+};
 
 // Counts that bound what one session may hold.
 struct SessionUsage {

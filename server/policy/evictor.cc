@@ -68,9 +68,9 @@ uint8_t Evictor::add_group(const Directory& directory, PoolId pool, NamespaceId 
   return static_cast<uint8_t>(groups.size() - 1);
 }
 
-void Evictor::insert(const Replica& replica, uint8_t index, Chunk chunk) {
+void Evictor::insert(const Replica& replica, EvictionPolicy& policy, uint8_t index, Chunk chunk) {
   chunk.key_hash = hash_of(replica.key);
-  pools_[replica.pool][index].policy->inserted(chunk);
+  policy.inserted(chunk);
   slots_.at(chunk.slot).group = index;
 }
 
@@ -78,8 +78,9 @@ void Evictor::insert(const Replica& replica, uint8_t index, Chunk chunk) {
 void Evictor::insert_alone(const Directory& directory, uint32_t slot) {
   const Replica& replica = directory.replicas().at(slot).replica;
   const uint8_t index = group_for(directory, replica.pool, replica.key.namespace_id());
-  pools_[replica.pool][index].policy->resume();
-  insert(replica, index, Chunk{.slot = slot});
+  EvictionPolicy& policy = *pools_[replica.pool][index].policy;
+  policy.resume();
+  insert(replica, policy, index, Chunk{.slot = slot});
 }
 
 void Evictor::remove(const Directory& directory, uint32_t slot) {
@@ -88,13 +89,23 @@ void Evictor::remove(const Directory& directory, uint32_t slot) {
   pools_[pool][slots_.at(slot).group].policy->removed(slot);
 }
 
+namespace {
+
+uint32_t slot_of(const Directory& directory, const Mutation& mutation) {
+  const ReplicaId id(mutation.key.first);
+  return directory.replicas().is_at(mutation.slot, id) ? mutation.slot
+                                                       : directory.replicas().slot_of(id);
+}
+
+}  // namespace
+
 void Evictor::before_install(const Directory& directory, std::span<const Mutation> mutations) {
   for (const Mutation& mutation : mutations) {
     if (mutation.key.kind != RecordKind::kReplica) continue;
     const auto* after = std::get_if<Replica>(&mutation.value);
     // What is READY stays, and what is still part of a reservation was never held.
     if (after && (after->state == ReplicaState::kReady || after->in_reservation)) continue;
-    const uint32_t slot = directory.replicas().slot_of(ReplicaId(mutation.key.first));
+    const uint32_t slot = slot_of(directory, mutation);
     if (slot != ReplicaTable::kNone) remove(directory, slot);
   }
 }
@@ -120,7 +131,7 @@ void Evictor::after_install(const Directory& directory, std::span<const Command>
       if (where != last) touched(directory, where.first, where.second);
       last = where;
       if (replica->state != ReplicaState::kReady) continue;
-      const uint32_t slot = directory.replicas().slot_of(replica->id);
+      const uint32_t slot = slot_of(directory, mutation);
       if (!slots_.is_held(slot)) insert_alone(directory, slot);  // adopted, not committed
     } else if (const auto* ns = std::get_if<Namespace>(&mutation.value)) {
       namespaces_due_.insert(ns->id);
@@ -152,27 +163,30 @@ void Evictor::committed(const Directory& directory, const Commit& commit) {
   const bool is_known = commit.positions.size() == commit.replicas.size();
   uint32_t last = 0;
   for (const uint32_t position : commit.positions) last = std::max(last, position);
-  PoolId told;
+  std::pair<PoolId, NamespaceId> where;
+  uint8_t index = 0;
+  EvictionPolicy* policy = nullptr;
   for (size_t i = 0; i < commit.replicas.size(); ++i) {
     const uint32_t slot = directory.replicas().slot_of(commit.replicas[i]);
     if (slot == ReplicaTable::kNone || slots_.is_held(slot)) continue;
     const Replica& replica = directory.replicas().at(slot).replica;
     if (replica.state != ReplicaState::kReady) continue;
-    const uint8_t index = group_for(directory, replica.pool, replica.key.namespace_id());
-    if (replica.pool != told) {
-      EvictionPolicy& policy = *pools_[replica.pool][index].policy;
+    if (const std::pair here(replica.pool, replica.key.namespace_id()); here != where) {
+      const bool is_untold = here.first != where.first;
+      where = here;
+      index = group_for(directory, where.first, where.second);
+      policy = pools_[where.first][index].policy.get();
       // Behind a known prefix the request was announced when that was acquired.
-      if (is_known && commit.positions.front() > 0)
-        policy.resume();
-      else
-        policy.request();
-      told = replica.pool;
+      if (is_untold && is_known && commit.positions.front() > 0)
+        policy->resume();
+      else if (is_untold)
+        policy->request();
     }
     Chunk chunk;
     chunk.slot = slot;
     chunk.position = is_known ? commit.positions[i] : 0;
     chunk.ends_chain = is_known && commit.ends_chain && chunk.position == last;
-    insert(replica, index, chunk);
+    insert(replica, *policy, index, chunk);
   }
 }
 

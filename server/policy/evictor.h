@@ -93,7 +93,7 @@ class Evictor {
   using Groups = std::vector<Group>;
   static constexpr size_t kGroupsMax = 256;  // SlotState::group
 
-  void insert(const Replica& replica, uint8_t index, Chunk chunk);
+  void insert(const Replica& replica, EvictionPolicy& policy, uint8_t index, Chunk chunk);
   void insert_alone(const Directory& directory, uint32_t slot);
   void remove(const Directory& directory, uint32_t slot);
   void committed(const Directory& directory, const Commit& commit);

@@ -12,8 +12,8 @@ Decision decide(const Directory& directory, const DirectoryConfig& config,
   for (const Command& command : commands)
     decision.outcomes.push_back(apply(draft, config, command, now));
   decision.mutations = draft.take_mutations();
-  decision.events = draft.events();
-  decision.asks = draft.asks();
+  decision.events = draft.take_events();
+  decision.asks = draft.take_asks();
   decision.counters = draft.counters();
   decision.sync = draft.needs_sync();
   decision.is_durable =

@@ -99,6 +99,19 @@ TEST_CASE_METHOD(Store, "an operation at or below the low-water mark is not done
   CHECK(usage(pool).reserved_bytes == int64_t(kPage));
 }
 
+TEST_CASE_METHOD(Store,
+                 "an abort that names a replica twice gives it back once and leaves the rest",
+                 "[directory][store]") {
+  const Reserved reserved = reserve(worker, client, ns, {1, 2});
+  const PerItem done =
+      must<PerItem>(Abort{worker.caller(), client, {reserved.first, reserved.first}});
+  CHECK(done.done == std::vector<uint8_t>{1, 0});
+  CHECK(usage(pool).reserved_replicas == 1);
+  const ReplicaId second(reserved.first.value() + 1);
+  CHECK(must<Committed>(commit_command(worker, client, {second})).codes[0] ==
+        uint8_t(CommitCode::kCommitted));
+}
+
 TEST_CASE_METHOD(Store, "a late commit of a first attempt does not touch the second",
                  "[directory][store][FC-07]") {
   const Reserved first = reserve(worker, client, ns, {1});

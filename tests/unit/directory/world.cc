@@ -8,8 +8,8 @@ Result<Outcome> World::run(const Command& command) {
   Draft draft(directory);
   Result<Outcome> outcome = apply(draft, config, command, now);
   if (!outcome) CHECK(draft.staged_count() == 0);
-  asks = draft.asks();
-  events = draft.events();
+  asks = draft.take_asks();
+  events = draft.take_events();
   needs_sync = draft.needs_sync();
   const IdCounters counters = draft.counters();
   const std::vector<Mutation> mutations = draft.take_mutations();
