@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "common/check.h"
 #include "common/text.h"
@@ -126,11 +127,30 @@ void retire(const Context& c, const Replica& replica, Why why) {
 
 void retire_all(const Context& c, const std::vector<ReplicaId>& replicas, Why why) {
   if (replicas.empty()) return;
+  const ReplicaTable& table = c.draft.base().replicas();
+  std::vector<std::pair<ReplicaId, uint32_t>> installed;
   std::vector<ReplicaId> unprotected;
   for (const ReplicaId id : replicas) {
-    move_to(c, *c.draft.find<Replica>(id), ReplicaState::kRetiring, why);
-    if (c.draft.lease_count(id) == 0) unprotected.push_back(id);
+    const uint32_t slot = table.slot_of(id);
+    if (c.draft.lease_count(id, slot) == 0) unprotected.push_back(id);
+    if (slot == ReplicaTable::kNone)
+      move_to(c, *c.draft.find<Replica>(id), ReplicaState::kRetiring, why);
+    else
+      installed.emplace_back(id, slot);
   }
+  std::sort(installed.begin(), installed.end());
+  installed.erase(std::unique(installed.begin(), installed.end()), installed.end());
+  std::vector<Replica> retiring;
+  std::vector<uint32_t> slots;
+  for (const auto& [id, slot] : installed) {
+    if (c.draft.find<Pin>(id)) c.draft.forget<Pin>(id);
+    Replica& replica = retiring.emplace_back(*c.draft.find_replica(id, slot));
+    replica.state = ReplicaState::kRetiring;
+    replica.why = why;
+    replica.in_reservation = false;
+    slots.push_back(slot);
+  }
+  c.draft.put_together(std::move(retiring), std::move(slots));
   c.draft.emit({.kind = EventKind::kRetiring,
                 .pool = c.draft.find<Replica>(replicas.front())->pool,
                 .replica = replicas.front(),
@@ -152,11 +172,19 @@ bool is_pinned(const Context& c, ReplicaId replica) {
 
 void ask_reclaim(const Context& c, const std::vector<ReplicaId>& replicas) {
   std::map<SessionId, std::vector<ReplicaId>> by_owner;
-  for (const ReplicaId id : replicas)
-    if (const Replica* replica = c.draft.find<Replica>(id))
-      if (const Pool* pool = c.draft.find<Pool>(replica->pool);
-          pool && pool->owner.valid() && knows_readers(c, *pool))
-        by_owner[pool->owner].push_back(id);
+  PoolId pool_id;
+  std::vector<ReplicaId>* asked = nullptr;  // those of that pool; none: it is not asked for
+  for (const ReplicaId id : replicas) {
+    const Replica* replica = c.draft.find<Replica>(id);
+    if (!replica) continue;
+    if (replica->pool != pool_id) {
+      pool_id = replica->pool;
+      const Pool* pool = c.draft.find<Pool>(pool_id);
+      const bool may_be = pool && pool->owner.valid() && knows_readers(c, *pool);
+      asked = may_be ? &by_owner[pool->owner] : nullptr;
+    }
+    if (asked) asked->push_back(id);
+  }
   for (auto& [owner, ids] : by_owner)
     c.draft.ask({.worker = owner, .kind = Ask::Kind::kReclaim, .replicas = std::move(ids)});
 }
@@ -197,7 +225,7 @@ void drop(const Context& c, const std::vector<ReplicaId>& replicas) {
     rewrite_answer(c, *reservation, ids);
     close_items(c, *reservation, ids);
   }
-  for (const ReplicaId id : replicas) c.draft.forget<Replica>(id);
+  c.draft.forget_together(replicas);
 }
 
 // ---- Reservations

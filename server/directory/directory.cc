@@ -10,16 +10,20 @@ namespace berth {
 // ---------------------------------------------------------------------------------------------
 
 void Directory::install(const std::vector<Mutation>& mutations) {
-  const auto puts_replica = [](const Mutation& mutation) {
-    return std::holds_alternative<Replica>(mutation.value);
+  const auto is_alike = [](const Mutation& a, const Mutation& b) {
+    return a.key.kind == b.key.kind && a.value.index() == b.value.index();
   };
   for (auto at = mutations.begin(); at != mutations.end();) {
-    if (!puts_replica(*at)) {
+    if (at->key.kind != RecordKind::kReplica) {
       install(*at++);
       continue;
     }
-    const auto end = std::find_if_not(at, mutations.end(), puts_replica);
-    install_replicas({at, end});
+    const auto end =
+        std::find_if_not(at, mutations.end(), [&](const Mutation& m) { return is_alike(*at, m); });
+    if (std::holds_alternative<Replica>(at->value))
+      install_replicas({at, end});
+    else
+      forget_replicas({at, end});
     at = end;
   }
 }
@@ -66,7 +70,7 @@ void Directory::install_replicas(std::span<const Mutation> puts) {
   for (const Mutation& put : puts) {
     const Replica& r = std::get<Replica>(put.value);
     if (!entry || entry->pool.id != r.pool) entry = &pool_entry(r.pool);
-    const uint32_t slot = replicas_.is_at(put.slot, r.id) ? put.slot : replicas_.slot_of(r.id);
+    const uint32_t slot = slot_of(put);
     ReplicaState old_state = ReplicaState::kReserved;
     if (slot == ReplicaTable::kNone) {
       insert_replica(r, *entry);
@@ -143,7 +147,7 @@ void Directory::forget(const RecordKey& key) {
       forget_pool(PoolId(key.first));
       break;
     case RecordKind::kReplica:
-      forget_replica(ReplicaId(key.first));
+      BERTH_CHECK(false, "replicas are forgotten together");
       break;
     case RecordKind::kReservation:
       forget_reservation(ReplicaId(key.first));
@@ -208,18 +212,22 @@ void Directory::forget_pool(PoolId id) {
   pools_.erase(it);
 }
 
-void Directory::forget_replica(ReplicaId id) {
-  const uint32_t slot = replicas_.slot_of(id);
-  if (slot == ReplicaTable::kNone) return;
-  const ReplicaSlot& s = replicas_.at(slot);
-  PoolEntry& entry = pool_entry(s.replica.pool);
-  account(s.replica, -1);
-  if (s.lease_count > 0) {
-    --entry.leased_replicas;
-    leases_of_unknown_[id] = s.lease_count;
+void Directory::forget_replicas(std::span<const Mutation> forgets) {
+  AlikeReplicas before([this](const Replica& like, int64_t count) { account(like, count); });
+  PoolEntry* entry = nullptr;
+  for (const Mutation& mutation : forgets) {
+    const uint32_t slot = slot_of(mutation);
+    if (slot == ReplicaTable::kNone) continue;
+    const ReplicaSlot& s = replicas_.at(slot);
+    if (!entry || entry->pool.id != s.replica.pool) entry = &pool_entry(s.replica.pool);
+    before.add(s.replica, -1);
+    if (s.lease_count > 0) {
+      --entry->leased_replicas;
+      leases_of_unknown_[s.replica.id] = s.lease_count;
+    }
+    if (s.replica.state == ReplicaState::kRetiring) entry->retiring.erase(s.replica.id);
+    replicas_.erase(slot, entry->head);
   }
-  entry.retiring.erase(id);
-  replicas_.erase(slot, entry.head);
 }
 
 void Directory::forget_reservation(ReplicaId first) {
@@ -290,6 +298,11 @@ void Directory::count_lease_of_unknown(ReplicaId id, int sign) {
   uint32_t& count = leases_of_unknown_[id];
   count += static_cast<uint32_t>(sign);
   if (count == 0) leases_of_unknown_.erase(id);
+}
+
+uint32_t Directory::slot_of(const Mutation& mutation) const {
+  const ReplicaId id(mutation.key.first);
+  return replicas_.is_at(mutation.slot, id) ? mutation.slot : replicas_.slot_of(id);
 }
 
 void Directory::insert_replica(const Replica& replica, PoolEntry& entry) {

@@ -101,6 +101,7 @@ class Directory {
  private:
   void install(const Mutation& mutation);
   void install_replicas(std::span<const Mutation> puts);
+  void forget_replicas(std::span<const Mutation> forgets);
   void change(const Meta& m) { meta_ = m; }
   void change(const Namespace& n);
   void change(const Session& s);
@@ -120,7 +121,6 @@ class Directory {
   void forget_namespace(NamespaceId id);
   void forget_session(SessionId id);
   void forget_pool(PoolId id);
-  void forget_replica(ReplicaId id);
   void forget_reservation(ReplicaId first);
   void forget_lease(LeaseId id);
   void forget_operation(OperationKey key);
@@ -128,6 +128,7 @@ class Directory {
 
   void account(const Pin& pin, int sign);
   void account(const Replica& replica, int64_t count);
+  uint32_t slot_of(const Mutation& mutation) const;
   void insert_replica(const Replica& replica, PoolEntry& entry);
   void count_lease(const Lease& lease, int sign);
   void count_lease_of_unknown(ReplicaId id, int sign);

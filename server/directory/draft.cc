@@ -27,19 +27,41 @@ void Draft::stage(Mutation mutation) {
   account(key, +1);
 }
 
-void Draft::put_together(std::vector<Replica> replicas, std::vector<uint32_t> slots) {
-  if (replicas.empty()) return;
-  bool is_free = !runs_.overlaps(replicas.front().id, replicas.back().id);
+bool Draft::stage_run(StagedRuns::Run& run) {
+  if (runs_.overlaps(run.first(), run.last())) return false;
   if (is_staged(RecordKind::kReplica))
-    for (const Replica& replica : replicas)
-      is_free = is_free && newest(RecordTraits<Replica>::key(replica.id)) == kNone;
-  if (!is_free) {
-    for (Replica& replica : replicas) put(std::move(replica));
-    return;
-  }
-  StagedRuns::Run run{std::move(replicas), std::move(slots), staged_.size()};
+    for (const Replica& replica : run.replicas)
+      if (newest(RecordTraits<Replica>::key(replica.id)) != kNone) return false;
+  run.position = staged_.size();
   account(run, +1);
   runs_.push(std::move(run));
+  return true;
+}
+
+void Draft::put_together(std::vector<Replica> replicas, std::vector<uint32_t> slots) {
+  if (replicas.empty()) return;
+  StagedRuns::Run run{.replicas = std::move(replicas), .slots = std::move(slots)};
+  if (stage_run(run)) return;
+  for (Replica& replica : run.replicas) put(std::move(replica));
+}
+
+void Draft::forget_together(std::vector<ReplicaId> ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  StagedRuns::Run run{.forgets = true};
+  const ReplicaTable& table = base_.replicas();
+  for (const ReplicaId id : ids) {
+    const uint32_t slot = table.slot_of(id);
+    if (find<Pin>(id)) stage(Mutation{RecordTraits<Pin>::key(id), Forgotten{}});
+    if (slot != ReplicaTable::kNone) {
+      run.replicas.push_back(table.at(slot).replica);
+      run.slots.push_back(slot);
+    } else if (find<Replica>(id)) {
+      forget<Replica>(id);  // made by this very batch
+    }
+  }
+  if (run.replicas.empty() || stage_run(run)) return;
+  for (const Replica& replica : run.replicas) forget<Replica>(replica.id);
 }
 
 // ---- Roll-back
@@ -104,7 +126,7 @@ const Replica* Draft::find_replica(ReplicaId id, uint32_t slot) const {
     if (const RecordValue* value = staged_value(RecordTraits<Replica>::key(id)))
       return std::get_if<Replica>(value);
   if (runs_.size() > 0)
-    if (const Replica* replica = runs_.find(id)) return replica;
+    if (const auto replica = runs_.find(id)) return *replica;
   return slot == ReplicaTable::kNone ? nullptr : &base_.replicas().at(slot).replica;
 }
 
@@ -153,12 +175,12 @@ void Draft::forget_last_written() {
 // ----------------------------------------------------------------------------------------
 
 // Of a replica: what the directory has of it so far.
-void Draft::note_base(Mutation& mutation) const {
-  mutation.slot = base_.replicas().slot_of(ReplicaId(mutation.key.first));
+void Draft::note_base(Mutation& mutation, uint32_t slot) const {
+  mutation.slot = slot;
   const auto* after = std::get_if<Replica>(&mutation.value);
-  mutation.is_first_record = after && !after->in_reservation &&
-                             (mutation.slot == ReplicaTable::kNone ||
-                              base_.replicas().at(mutation.slot).replica.in_reservation);
+  mutation.is_first_record =
+      after && !after->in_reservation &&
+      (slot == ReplicaTable::kNone || base_.replicas().at(slot).replica.in_reservation);
 }
 
 std::vector<Mutation> Draft::take_mutations() {
@@ -179,9 +201,12 @@ std::vector<Mutation> Draft::take_mutations() {
       final_form[at] = true;
       ++start[rank_of(staged_[at].mutation) + 1];
     }
-  constexpr auto kReplicas = static_cast<size_t>(RecordKind::kReplica);
+  const auto rank_of_run = [](const StagedRuns::Run& run) {
+    constexpr auto kReplicas = static_cast<size_t>(RecordKind::kReplica);
+    return run.forgets ? 2 * kKinds - 1 - kReplicas : kReplicas;
+  };
   for (const StagedRuns::Run& run : runs_.all())
-    start[kReplicas + 1] +=
+    start[rank_of_run(run) + 1] +=
         run.is_overridden ? static_cast<size_t>(std::count_if(
                                 run.replicas.begin(), run.replicas.end(),
                                 [&](const Replica& replica) { return !is_written_again(replica); }))
@@ -190,15 +215,15 @@ std::vector<Mutation> Draft::take_mutations() {
 
   std::vector<Mutation> out(start.back());
   size_t next_run = 0;
-  const auto take_run = [&](StagedRuns::Run& run) {
+  const auto take_run = [&](const StagedRuns::Run& run) {
+    size_t& next = start[rank_of_run(run)];
     for (size_t i = 0; i < run.replicas.size(); ++i) {
       const Replica& replica = run.replicas[i];
       if (run.is_overridden && is_written_again(replica)) continue;
-      Mutation& mutation = out[start[kReplicas]++];
+      Mutation& mutation = out[next++];
       mutation.key = RecordTraits<Replica>::key(replica.id);
-      mutation.value.emplace<Replica>(replica);
-      if (!run.is_new()) mutation.slot = run.slots[i];
-      mutation.is_first_record = !replica.in_reservation;
+      if (!run.forgets) mutation.value.emplace<Replica>(replica);
+      note_base(mutation, run.is_new() ? ReplicaTable::kNone : run.slots[i]);
     }
   };
   for (size_t at = 0; at <= staged_.size(); ++at) {
@@ -206,7 +231,8 @@ std::vector<Mutation> Draft::take_mutations() {
       take_run(runs_.all()[next_run++]);
     if (at < staged_.size() && final_form[at]) {
       Mutation& mutation = staged_[at].mutation;
-      if (mutation.key.kind == RecordKind::kReplica) note_base(mutation);
+      if (mutation.key.kind == RecordKind::kReplica)
+        note_base(mutation, base_.replicas().slot_of(ReplicaId(mutation.key.first)));
       out[start[rank_of(mutation)]++] = std::move(mutation);
     }
   }
@@ -276,7 +302,7 @@ void Draft::account(const StagedRuns::Run& run, int sign) {
   AlikeReplicas after(add);
   for (size_t i = 0; i < run.replicas.size(); ++i) {
     if (!run.is_new()) before.add(base_.replicas().at(run.slots[i]).replica, -sign);
-    after.add(run.replicas[i], sign);
+    if (!run.forgets) after.add(run.replicas[i], sign);
   }
 }
 
@@ -308,6 +334,12 @@ uint32_t Draft::lease_count(ReplicaId id) const {
   fold_lease_changes();
   if (const auto it = lease_count_.find(id); it != lease_count_.end()) count += it->second;
   return count > 0 ? static_cast<uint32_t>(count) : 0;
+}
+
+uint32_t Draft::lease_count(ReplicaId id, uint32_t slot) const {
+  if (slot == ReplicaTable::kNone || !lease_changes_.empty() || !lease_count_.empty())
+    return lease_count(id);
+  return base_.replicas().at(slot).lease_count;
 }
 
 bool Draft::is_present(SessionId worker) const {

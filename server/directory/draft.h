@@ -49,9 +49,11 @@ class Draft {
     stage(Mutation{RecordTraits<R>::key(key), Forgotten{}});
   }
 
-  // Replicas in ascending order of their ids: new ones, or (with the slots that they lie in) ones
-  // that become READY out of a reservation.
+  // Replicas in ascending order of their ids: new ones, or changed ones with the slots that they
+  // lie in.
   void put_together(std::vector<Replica> replicas, std::vector<uint32_t> slots);
+  // As forget() of each that there is. In any order.
+  void forget_together(std::vector<ReplicaId> ids);
 
   void emit(Event event) { events_.push_back(std::move(event)); }
   void ask(Ask ask) { asks_.push_back(std::move(ask)); }
@@ -63,6 +65,8 @@ class Draft {
   NamespaceUsage namespace_usage(NamespaceId id) const;
   SessionUsage session_usage(SessionId id) const;
   uint32_t lease_count(ReplicaId id) const;
+  // As the former, of a replica that lies in this slot.
+  uint32_t lease_count(ReplicaId id, uint32_t slot) const;
   size_t pin_count() const {
     return static_cast<size_t>(static_cast<int64_t>(base_.pins().size()) + pin_count_);
   }
@@ -141,6 +145,7 @@ class Draft {
   }
 
   void stage(Mutation mutation);
+  bool stage_run(StagedRuns::Run& run);         // false: some were written before, so it was not
   uint32_t newest(const RecordKey& key) const;  // position of the write that counts, or kNone
   bool is_staged(RecordKind kind) const { return staged_of_kind_[static_cast<size_t>(kind)] > 0; }
   const Replica& replica_at(const Written& written) const;
@@ -151,7 +156,7 @@ class Draft {
   void roll_back_run();
   void account(const StagedRuns::Run& run, int sign);
   void fold_lease_changes() const;
-  void note_base(Mutation& mutation) const;
+  void note_base(Mutation& mutation, uint32_t slot) const;
   // Adds (or takes back) what the record at `key` contributes to the derived figures, as the draft
   // sees it now.
   void account(const RecordKey& key, int sign);
@@ -191,7 +196,7 @@ const R* Draft::find(KeyOf<R> key) const {
     if (const RecordValue* value = staged_value(record)) return std::get_if<R>(value);
   if constexpr (std::is_same_v<R, Replica>)
     if (runs_.size() > 0)
-      if (const Replica* replica = runs_.find(key)) return replica;
+      if (const auto replica = runs_.find(key)) return *replica;
   return base_.find<R>(key);
 }
 

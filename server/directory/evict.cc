@@ -1,5 +1,7 @@
 // Handlers of eviction: what an operator names, what a policy chose, and how policies are set. All
 // of it retires; nothing here frees.
+#include <unordered_set>
+
 #include "common/text.h"
 #include "server/directory/chunks.h"
 #include "server/directory/context.h"
@@ -7,12 +9,26 @@
 namespace berth {
 namespace {
 
-EvictCode evict_one(const Context& c, const Replica& replica) {
-  if (!can_retire(replica)) return EvictCode::kNothing;
-  if (is_pinned(c, replica.id)) return EvictCode::kPinned;
-  retire(c, replica, Why::kEvicted);
-  return EvictCode::kRetired;
-}
+// Gathers what an operator names; it retires together at the end.
+class Naming {
+ public:
+  explicit Naming(const Context& c) : c_(c) {}
+
+  EvictCode decide(ReplicaId id) {
+    const Replica* replica = c_.draft.find<Replica>(id);
+    if (!replica || !can_retire(*replica) || named_.contains(id)) return EvictCode::kNothing;
+    if (is_pinned(c_, id)) return EvictCode::kPinned;
+    named_.insert(id);
+    order_.push_back(id);
+    return EvictCode::kRetired;
+  }
+  void retire() { retire_all(c_, order_, Why::kEvicted); }
+
+ private:
+  const Context& c_;
+  std::unordered_set<ReplicaId> named_;
+  std::vector<ReplicaId> order_;
+};
 
 }  // namespace
 
@@ -20,11 +36,10 @@ Result<Outcome> handle(const Context& c, const Evict& command) {
   if (Result<> count = check_count(c, "replicas", command.replicas.size()); !count)
     return tl::unexpected(count.error());
   PerItem answer;
-  for (const ReplicaId id : command.replicas) {
-    const Replica* replica = c.draft.find<Replica>(id);
-    answer.done.push_back(
-        static_cast<uint8_t>(replica ? evict_one(c, *replica) : EvictCode::kNothing));
-  }
+  Naming naming(c);
+  for (const ReplicaId id : command.replicas)
+    answer.done.push_back(static_cast<uint8_t>(naming.decide(id)));
+  naming.retire();
   return answer;
 }
 
@@ -32,12 +47,13 @@ Result<Outcome> handle(const Context& c, const EvictChunks& command) {
   const Result<const Namespace*> ns = chunks_of(c, command.namespace_name, command.digests.size());
   if (!ns) return tl::unexpected(ns.error());
   PerItem answer;
+  Naming naming(c);
   for (const Digest& digest : command.digests) {
     EvictCode code = EvictCode::kNothing;
-    for (const ReplicaId id : copies_of(c, **ns, digest))
-      code = std::max(code, evict_one(c, *c.draft.find<Replica>(id)));
+    for (const ReplicaId id : copies_of(c, **ns, digest)) code = std::max(code, naming.decide(id));
     answer.done.push_back(static_cast<uint8_t>(code));
   }
+  naming.retire();
   return answer;
 }
 

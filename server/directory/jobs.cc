@@ -193,7 +193,7 @@ void abandon(const Context& c, const Reservation& reservation) {
       retire(c, *replica, Why::kWriterFenced);
   }
   c.draft.forget<Reservation>(closed.first);
-  for (const ReplicaId id : gone) c.draft.forget<Replica>(id);
+  c.draft.forget_together(std::move(gone));
 }
 
 bool end_session(const Context& c, const Job& job) {

@@ -18,6 +18,15 @@ void close_all(const Context& c, const Closing& closing) {
       close_items(c, *reservation, replicas);
 }
 
+// Requests may name a replica twice; it counts once.
+using Named = std::set<ReplicaId>;
+bool is_named_first(Named& named, ReplicaId id) {
+  const auto hint = named.end();
+  const size_t before = named.size();
+  named.insert(hint, id);
+  return named.size() > before;
+}
+
 // One Commit while it is being decided. Its replicas mostly are the items of one reservation, in
 // its order: what is known of the last one is kept for the next, and they are written together.
 class Committing {
@@ -150,12 +159,12 @@ Result<Outcome> handle(const Context& c, const Abort& command) {
   PerItem answer;
   Closing closing;
   std::vector<ReplicaId> freed;
-  std::set<ReplicaId> named;  // once: they are closed after all were looked at
+  Named named;  // once: they are closed after all were looked at
   for (const ReplicaId id : command.replicas) {
     const Replica* replica = c.draft.find<Replica>(id);
     const Reservation* reservation =
         replica && replica->in_reservation ? reservation_of(c, id) : nullptr;
-    if (!reservation || reservation->session != command.client || !named.insert(id).second) {
+    if (!reservation || reservation->session != command.client || !is_named_first(named, id)) {
       answer.done.push_back(0);
       continue;
     }
@@ -171,11 +180,10 @@ Result<Outcome> handle(const Context& c, const Abort& command) {
     answer.done.push_back(1);
   }
   close_all(c, closing);
-  for (const ReplicaId id : freed) {
-    const PoolId pool = c.draft.find<Replica>(id)->pool;
-    c.draft.forget<Replica>(id);
-    forget_pool_if_over(c, pool);
-  }
+  std::set<PoolId> pools;
+  for (const ReplicaId id : freed) pools.insert(c.draft.find<Replica>(id)->pool);
+  c.draft.forget_together(freed);
+  for (const PoolId pool : pools) forget_pool_if_over(c, pool);
   if (!freed.empty())
     c.draft.emit({.kind = EventKind::kAborted,
                   .session = command.client,
@@ -192,22 +200,26 @@ Result<Outcome> handle(const Context& c, const ReclaimAck& command) {
     return tl::unexpected(count.error());
   PerItem answer;
   std::map<PoolId, uint64_t> freed;
+  std::vector<ReplicaId> gone;
+  Named named;
+  const Pool* pool = nullptr;
   for (const ReplicaId id : command.replicas) {
-    const Replica* replica = c.draft.find<Replica>(id);
+    const uint32_t slot = c.draft.base().replicas().slot_of(id);
+    const Replica* replica = c.draft.find_replica(id, slot);
+    if (replica && (!pool || pool->id != replica->pool)) pool = c.draft.find<Pool>(replica->pool);
     const bool is_freed = replica && replica->state == ReplicaState::kRetiring &&
-                          c.draft.lease_count(id) == 0 &&
-                          c.draft.find<Pool>(replica->pool)->owner == command.caller.session;
+                          c.draft.lease_count(id, slot) == 0 &&
+                          pool->owner == command.caller.session && is_named_first(named, id);
     answer.done.push_back(is_freed);
     if (!is_freed) continue;
     ++freed[replica->pool];
-    c.draft.forget<Replica>(id);
+    gone.push_back(id);
   }
-  for (const auto& [pool, count] : freed) {
-    c.draft.emit({.kind = EventKind::kFreed,
-                  .session = command.caller.session,
-                  .pool = pool,
-                  .count = count});
-    forget_pool_if_over(c, pool);
+  c.draft.forget_together(std::move(gone));
+  for (const auto& [id, count] : freed) {
+    c.draft.emit(
+        {.kind = EventKind::kFreed, .session = command.caller.session, .pool = id, .count = count});
+    forget_pool_if_over(c, id);
   }
   return answer;
 }

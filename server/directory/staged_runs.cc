@@ -35,15 +35,21 @@ void StagedRuns::pop() {
   runs_.pop_back();
 }
 
-const Replica* StagedRuns::find(ReplicaId id) const {
+std::optional<const Replica*> StagedRuns::find(ReplicaId id) const {
   const auto range = range_of(id);
-  if (range == ranges_.end()) return nullptr;
-  const std::vector<Replica>& replicas = runs_[range->run].replicas;
+  if (range == ranges_.end()) return std::nullopt;
+  const Run& run = runs_[range->run];
   const uint64_t ahead = id.value() - range->first.value();
-  if (ahead < replicas.size() && replicas[ahead].id == id) return &replicas[ahead];
-  const auto it = std::lower_bound(replicas.begin(), replicas.end(), id,
-                                   [](const Replica& r, ReplicaId at) { return r.id < at; });
-  return it != replicas.end() && it->id == id ? &*it : nullptr;
+  const Replica* found = nullptr;
+  if (ahead < run.replicas.size() && run.replicas[ahead].id == id) {
+    found = &run.replicas[ahead];
+  } else {
+    const auto it = std::lower_bound(run.replicas.begin(), run.replicas.end(), id,
+                                     [](const Replica& r, ReplicaId at) { return r.id < at; });
+    if (it == run.replicas.end() || it->id != id) return std::nullopt;
+    found = &*it;
+  }
+  return run.forgets ? nullptr : found;
 }
 
 void StagedRuns::override_at(ReplicaId id) {

@@ -1,6 +1,6 @@
-// Replicas that a draft writes together: what one reserve grants, or what one commit makes READY.
-// They lie in arrays in the order of their ids, so that a batch costs no hash entry and no
-// allocation a replica.
+// Replicas that a draft writes together: what one reserve grants, one commit makes READY, one slice
+// retires, one acknowledgement frees. They lie in arrays in the order of their ids, so that a batch
+// costs no hash entry and no allocation a replica.
 //
 //   runs      [ 41 42 43 ... ][ 17 18 19 ]     in the order in which they were written
 //   ranges_   17..19 ─▶ 1, 41..43 ─▶ 0         disjoint, by first id
@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "server/directory/records.h"
@@ -22,6 +23,7 @@ class StagedRuns {
     std::vector<Replica> replicas;  // ascending ids
     std::vector<uint32_t> slots;    // beside them, in the replica table; empty: they are new
     size_t position = 0;            // how many single writes the draft had before it
+    bool forgets = false;           // they go; `replicas` is what they were
     bool is_overridden = false;
 
     bool is_new() const { return slots.empty(); }
@@ -39,8 +41,8 @@ class StagedRuns {
   void push(Run run);
   void pop();
 
-  // Valid until its run is popped.
-  const Replica* find(ReplicaId id) const;
+  // Nothing: in no run. nullptr: forgotten. Valid until its run is popped.
+  std::optional<const Replica*> find(ReplicaId id) const;
   // This replica was written once more, alone.
   void override_at(ReplicaId id);
 
