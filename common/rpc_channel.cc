@@ -4,6 +4,7 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
+#include "common/rpc_locks.h"
 #include "common/rpc_settings.h"
 
 namespace berth {
@@ -12,6 +13,7 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view name, const
                                                     const ChannelOptions& options) {
   if (const auto allowed = check_exposure(name, address, options.exposure); !allowed)
     return tl::unexpected(allowed.error());
+  skip_lock_order_checks();
   grpc::ChannelArguments arguments;
   const auto set = [&](const char* key, int64_t value) {
     arguments.SetInt(key, static_cast<int>(value));

@@ -3,6 +3,7 @@
 #include <grpcpp/security/server_credentials.h>
 
 #include "common/rpc_channel.h"
+#include "common/rpc_locks.h"
 #include "common/rpc_settings.h"
 #include "common/unix_socket.h"
 
@@ -46,6 +47,7 @@ Result<RpcServer> start_rpc_server(grpc::ServerBuilder& builder,
                                    const std::vector<RpcListener>& listeners,
                                    std::function<void()> on_refused) {
   using Builder = grpc::ServerBuilder::experimental_type;
+  skip_lock_order_checks();
   apply_settings(builder);
   std::vector<RpcSockets> sockets;
   RpcServer started;
