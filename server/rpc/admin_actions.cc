@@ -126,13 +126,13 @@ Result<Command> read_in_view(Backend& backend, const Request& request,
 }
 
 auto job_answer(v1::JobResponse* response) {
-  return [response](const Outcome& outcome, const RequestContext&) {
+  return [response](const Outcome& outcome) {
     response->set_job(expect<JobStarted>(outcome).job.value());
   };
 }
 
 auto drain_answer(v1::DrainResponse* response) {
-  return [response](const Outcome& outcome, const RequestContext&) {
+  return [response](const Outcome& outcome) {
     const auto& draining = expect<Draining>(outcome);
     for (const PoolId pool : draining.pools) response->add_pools(pool.value());
     response->set_replicas_left(draining.replicas_left);
@@ -143,19 +143,17 @@ auto drain_answer(v1::DrainResponse* response) {
 
 AdminService::Unary* AdminService::Fence(Context* call, const v1::FenceRequest* request,
                                          v1::FenceResponse* response) {
-  return submitted(backend_, call, fence_command(*request),
-                   [response](const Outcome& outcome, const RequestContext&) {
-                     for (const SessionId session : expect<Fenced>(outcome).sessions)
-                       response->add_sessions(session.value());
-                   });
+  return submitted(backend_, call, fence_command(*request), [response](const Outcome& outcome) {
+    for (const SessionId session : expect<Fenced>(outcome).sessions)
+      response->add_sessions(session.value());
+  });
 }
 
 AdminService::Unary* AdminService::Evict(Context* call, const v1::EvictRequest* request,
                                          v1::EvictResponse* response) {
-  return submitted(backend_, call, read_in_view(backend_, *request, evict_command),
-                   [response](const Outcome& outcome, const RequestContext&) {
-                     response->set_retired(column_of(outcome));
-                   });
+  return submitted(
+      backend_, call, read_in_view(backend_, *request, evict_command),
+      [response](const Outcome& outcome) { response->set_retired(column_of(outcome)); });
 }
 
 AdminService::Unary* AdminService::EvictNamespace(Context* call,
@@ -181,25 +179,22 @@ AdminService::Unary* AdminService::Undrain(Context* call, const v1::DrainRequest
 
 AdminService::Unary* AdminService::Pin(Context* call, const v1::PinRequest* request,
                                        v1::PinResponse* response) {
-  return submitted(backend_, call, read_in_view(backend_, *request, pin_command),
-                   [response](const Outcome& outcome, const RequestContext&) {
-                     response->set_pinned(column_of(outcome));
-                   });
+  return submitted(
+      backend_, call, read_in_view(backend_, *request, pin_command),
+      [response](const Outcome& outcome) { response->set_pinned(column_of(outcome)); });
 }
 
 AdminService::Unary* AdminService::Unpin(Context* call, const v1::UnpinRequest* request,
                                          v1::UnpinResponse* response) {
-  return submitted(backend_, call, read_in_view(backend_, *request, unpin_command),
-                   [response](const Outcome& outcome, const RequestContext&) {
-                     response->set_unpinned(column_of(outcome));
-                   });
+  return submitted(
+      backend_, call, read_in_view(backend_, *request, unpin_command),
+      [response](const Outcome& outcome) { response->set_unpinned(column_of(outcome)); });
 }
 
 AdminService::Unary* AdminService::SetNamespaceQuota(Context* call,
                                                      const v1::SetNamespaceQuotaRequest* request,
                                                      v1::SetNamespaceQuotaResponse*) {
-  return submitted(backend_, call, quota_command(*request),
-                   [](const Outcome&, const RequestContext&) {});
+  return submitted(backend_, call, quota_command(*request), [](const Outcome&) {});
 }
 
 }  // namespace berth::rpc

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "berth/v1/admin.pb.h"
+#include "common/check.h"
 
 namespace berth::rpc {
 namespace {
@@ -70,10 +71,11 @@ class CallInterceptorFactory final : public experimental::ServerInterceptorFacto
   explicit CallInterceptorFactory(const CallMetrics& metrics) : metrics_(metrics) {}
 
   experimental::Interceptor* CreateServerInterceptor(experimental::ServerRpcInfo* info) override {
+    const CallMetrics::Method& method = metrics_.method(info->method());
+    if (method.counts_itself) return nullptr;
     const bool is_timed = info->type() == experimental::ServerRpcInfo::Type::UNARY;
     // gRPC takes ownership.
-    return std::make_unique<CallInterceptor>(metrics_, metrics_.method(info->method()), is_timed)
-        .release();
+    return std::make_unique<CallInterceptor>(metrics_, method, is_timed).release();
   }
 
  private:
@@ -110,6 +112,13 @@ CallMetrics::Method CallMetrics::make_method(CounterFamily& calls, HistogramFami
     method.by_code.push_back(&calls.with({label, result}));
   method.seconds = &seconds.with({label});
   return method;
+}
+
+const CallMetrics::Method& CallMetrics::take_over(std::string_view path) {
+  const auto it = by_path_.find(path);
+  BERTH_CHECK(it != by_path_.end(), "only methods of ours can be taken over");
+  it->second.counts_itself = true;
+  return it->second;
 }
 
 const CallMetrics::Method& CallMetrics::method(std::string_view path) const {

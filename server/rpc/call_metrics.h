@@ -1,5 +1,6 @@
-// Counts and times every call. Unary calls and streams are seen by one interceptor, which is also
-// where roles and limits of calls belong; requests on a Link report themselves.
+// Counts and times every call. Calls are seen by one interceptor, except those of the methods that
+// are called most: an interceptor sends each step of a call through gRPC's queue once more, so they
+// count themselves (call_messages.h, link_reactor.h), and so do the requests on a Link.
 //
 // Labels are closed sets: the methods of our services ("Reserve"), the requests of Link
 // ("link:reserve"), and the names of results ("ok", or a gRPC code).
@@ -30,8 +31,11 @@ class CallMetrics {
   struct Method {
     std::vector<Counter*> by_code;  // by gRPC's number of the code
     Histogram* seconds = nullptr;
+    bool counts_itself = false;
   };
 
+  // The caller counts this method's calls itself from here on. Before the server starts.
+  const Method& take_over(std::string_view path);
   // By the path of a call, "/berth.v1.Directory/Reserve"; methods of others share one.
   const Method& method(std::string_view path) const;
   const Method& link_method(v1::LinkRequest::BodyCase asked) const;

@@ -10,20 +10,30 @@ namespace {
 using Unary = grpc::ServerUnaryReactor;
 using Call = grpc::CallbackServerContext;
 
+template <class Request, class Response>
+UnaryCall counted(Call* call, const Request*, const Response*) {
+  return {call, &CallMessages<Request, Response>::counted(*call)};
+}
+
 // A request whose answer needs nothing but its outcome.
 template <class Expected, class Request, class Response>
-Unary* command_call(Backend& backend, Call* call, const Request* request, Response* response) {
-  return submitted(backend, call, command_of(backend, *request),
-                   [response](const Outcome& outcome, const RequestContext&) {
-                     fill(response, expect<Expected>(outcome));
-                   });
+Unary* command_call(Backend& backend, const UnaryCall& call, const Request* request,
+                    Response* response) {
+  return submitted(
+      backend, call, command_of(backend, *request),
+      [response](const Outcome& outcome) { fill(response, expect<Expected>(outcome)); });
+}
+
+// The same for a method that counts its calls.
+template <class Expected, class Request, class Response>
+Unary* counted_call(Backend& backend, Call* call, const Request* request, Response* response) {
+  return command_call<Expected>(backend, counted(call, request, response), request, response);
 }
 
 // A request whose answer says nothing but that it is done.
 template <class Request>
 Unary* plain_call(Backend& backend, Call* call, const Request* request) {
-  return submitted(backend, call, command_of(backend, *request),
-                   [](const Outcome&, const RequestContext&) {});
+  return submitted(backend, call, command_of(backend, *request), [](const Outcome&) {});
 }
 
 // A worker comes without a session; a client is opened by its worker.
@@ -40,6 +50,27 @@ Result<Command> open_command(Backend& backend, const v1::OpenSessionRequest& req
 }
 
 }  // namespace
+
+DirectoryService::DirectoryService(Backend& backend)
+    : backend_(backend),
+      link_calls_(backend.metrics.take_over("/berth.v1.Directory/Link")),
+      reserves_(backend.metrics, "/berth.v1.Directory/Reserve"),
+      commits_(backend.metrics, "/berth.v1.Directory/Commit"),
+      aborts_(backend.metrics, "/berth.v1.Directory/Abort"),
+      resolves_(backend.metrics, "/berth.v1.Directory/Resolve"),
+      probes_(backend.metrics, "/berth.v1.Directory/Probe"),
+      acquires_(backend.metrics, "/berth.v1.Directory/Acquire"),
+      renewals_(backend.metrics, "/berth.v1.Directory/Renew"),
+      releases_(backend.metrics, "/berth.v1.Directory/Release") {
+  SetMessageAllocatorFor_Reserve(&reserves_);
+  SetMessageAllocatorFor_Commit(&commits_);
+  SetMessageAllocatorFor_Abort(&aborts_);
+  SetMessageAllocatorFor_Resolve(&resolves_);
+  SetMessageAllocatorFor_Probe(&probes_);
+  SetMessageAllocatorFor_Acquire(&acquires_);
+  SetMessageAllocatorFor_Renew(&renewals_);
+  SetMessageAllocatorFor_Release(&releases_);
+}
 
 Unary* DirectoryService::OpenNamespace(Context* call, const v1::OpenNamespaceRequest* request,
                                        v1::OpenNamespaceResponse* response) {
@@ -72,7 +103,7 @@ grpc::ServerBidiReactor<v1::ReattachRequest, v1::ReattachResponse>* DirectorySer
 }
 
 grpc::ServerBidiReactor<v1::LinkRequest, v1::LinkResponse>* DirectoryService::Link(Context* call) {
-  return LinkReactor::start(backend_, *call);
+  return LinkReactor::start(backend_, link_calls_, *call);
 }
 
 Unary* DirectoryService::RegisterPool(Context* call, const v1::RegisterPoolRequest* request,
@@ -87,17 +118,17 @@ Unary* DirectoryService::ClosePool(Context* call, const v1::ClosePoolRequest* re
 
 Unary* DirectoryService::Reserve(Context* call, const v1::ReserveRequest* request,
                                  v1::ReserveResponse* response) {
-  return command_call<Reserved>(backend_, call, request, response);
+  return counted_call<Reserved>(backend_, call, request, response);
 }
 
 Unary* DirectoryService::Commit(Context* call, const v1::CommitRequest* request,
                                 v1::CommitResponse* response) {
-  return command_call<Committed>(backend_, call, request, response);
+  return counted_call<Committed>(backend_, call, request, response);
 }
 
 Unary* DirectoryService::Abort(Context* call, const v1::AbortRequest* request,
                                v1::AbortResponse* response) {
-  return command_call<PerItem>(backend_, call, request, response);
+  return counted_call<PerItem>(backend_, call, request, response);
 }
 
 Unary* DirectoryService::Resolve(Context* call, const v1::ResolveRequest* request,
@@ -108,12 +139,12 @@ Unary* DirectoryService::Resolve(Context* call, const v1::ResolveRequest* reques
     if (!caller) return tl::unexpected(caller.error());
     return answer(*request, backend_.context(view, *caller), response);
   }();
-  return finished(call, resolved);
+  return finished(counted(call, request, response), resolved);
 }
 
 Unary* DirectoryService::Probe(Context* call, const v1::ProbeRequest* request,
                                v1::ProbeResponse* response) {
-  const bool is_degraded = !backend_.sequencer.degraded_reason().empty();
+  const bool is_degraded = backend_.sequencer.is_degraded();
   const auto probed = [&]() -> Result<> {
     const auto view = backend_.sequencer.view();
     Caller caller;
@@ -125,22 +156,22 @@ Unary* DirectoryService::Probe(Context* call, const v1::ProbeRequest* request,
     return answer(*request, is_degraded, backend_.context(view, caller), response);
   }();
   if (probed) backend_.items.count(*response);
-  return finished(call, probed);
+  return finished(counted(call, request, response), probed);
 }
 
 Unary* DirectoryService::Acquire(Context* call, const v1::AcquireRequest* request,
                                  v1::AcquireResponse* response) {
-  return command_call<Acquired>(backend_, call, request, response);
+  return counted_call<Acquired>(backend_, call, request, response);
 }
 
 Unary* DirectoryService::Renew(Context* call, const v1::RenewRequest* request,
                                v1::RenewResponse* response) {
-  return command_call<PerItem>(backend_, call, request, response);
+  return counted_call<PerItem>(backend_, call, request, response);
 }
 
 Unary* DirectoryService::Release(Context* call, const v1::ReleaseRequest* request,
                                  v1::ReleaseResponse* response) {
-  return command_call<PerItem>(backend_, call, request, response);
+  return counted_call<PerItem>(backend_, call, request, response);
 }
 
 Unary* DirectoryService::CloseSession(Context* call, const v1::CloseSessionRequest* request,

@@ -4,12 +4,13 @@
 
 #include "berth/v1/directory.grpc.pb.h"
 #include "server/rpc/backend.h"
+#include "server/rpc/call_messages.h"
 
 namespace berth::rpc {
 
 class DirectoryService final : public v1::Directory::CallbackService {
  public:
-  explicit DirectoryService(Backend& backend) : backend_(backend) {}
+  explicit DirectoryService(Backend& backend);
 
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
@@ -36,6 +37,16 @@ class DirectoryService final : public v1::Directory::CallbackService {
 
  private:
   Backend& backend_;
+  const CallMetrics::Method& link_calls_;
+  // Of the methods that are called for every batch of an engine.
+  CallMessages<v1::ReserveRequest, v1::ReserveResponse> reserves_;
+  CallMessages<v1::CommitRequest, v1::CommitResponse> commits_;
+  CallMessages<v1::AbortRequest, v1::AbortResponse> aborts_;
+  CallMessages<v1::ResolveRequest, v1::ResolveResponse> resolves_;
+  CallMessages<v1::ProbeRequest, v1::ProbeResponse> probes_;
+  CallMessages<v1::AcquireRequest, v1::AcquireResponse> acquires_;
+  CallMessages<v1::RenewRequest, v1::RenewResponse> renewals_;
+  CallMessages<v1::ReleaseRequest, v1::ReleaseResponse> releases_;
 };
 
 }  // namespace berth::rpc

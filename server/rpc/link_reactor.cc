@@ -18,8 +18,9 @@ v1::LinkResponse error_message(uint64_t correlation, const Error& error) {
 
 }  // namespace
 
-LinkReactor* LinkReactor::start(Backend& backend, grpc::CallbackServerContext& context) {
-  auto link = std::make_shared<LinkReactor>(backend, context);
+LinkReactor* LinkReactor::start(Backend& backend, const CallMetrics::Method& calls,
+                                grpc::CallbackServerContext& context) {
+  auto link = std::make_shared<LinkReactor>(backend, calls, context);
   link->self_ = link;
   // So that the peer knows that the stream is there.
   link->StartSendInitialMetadata();
@@ -102,7 +103,7 @@ void LinkReactor::take(const v1::LinkRequest& request) {
 void LinkReactor::take_query(const v1::LinkRequest& request, const Asked& asked) {
   v1::LinkResponse message;
   message.set_correlation(asked.correlation);
-  const bool is_degraded = !backend_.sequencer.degraded_reason().empty();
+  const bool is_degraded = backend_.sequencer.is_degraded();
   const auto answered = [&] {
     const auto view = backend_.sequencer.view();
     return answer(request, is_degraded, backend_.context(view, caller_), &message);
@@ -227,7 +228,7 @@ void LinkReactor::OnWriteDone(bool ok) {
   {
     const std::lock_guard lock(mutex_);
     is_writing_ = false;
-    if (may_finish_) Finish(end_status_);
+    if (may_finish_) finish_call();
     if (has_ended_) return;
     is_broken = !ok;
     if (ok && !queue_.empty()) write_front();
@@ -256,9 +257,14 @@ void LinkReactor::finish(const grpc::Status& status, Pending pending) {
   may_finish_ = true;
   // With a write in flight the call is finished once that is done.
   if (!is_writing_)
-    Finish(end_status_);
+    finish_call();
   else if (pending == Pending::kCancel)
     context_.TryCancel();
+}
+
+void LinkReactor::finish_call() {
+  backend_.metrics.count(calls_, end_status_.error_code());
+  Finish(end_status_);
 }
 
 void LinkReactor::link_down() {

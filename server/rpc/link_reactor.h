@@ -30,11 +30,13 @@ class LinkReactor final : public grpc::ServerBidiReactor<v1::LinkRequest, v1::Li
                           public Link,
                           public std::enable_shared_from_this<LinkReactor> {
  public:
-  // Takes over the call. Never null: a refusal is the end of the returned one.
-  static LinkReactor* start(Backend& backend, grpc::CallbackServerContext& context);
+  // Takes over the call, and counts its end. Never null: a refusal is the end of the returned one.
+  static LinkReactor* start(Backend& backend, const CallMetrics::Method& calls,
+                            grpc::CallbackServerContext& context);
 
-  LinkReactor(Backend& backend, grpc::CallbackServerContext& context)
-      : backend_(backend), context_(context) {}
+  LinkReactor(Backend& backend, const CallMetrics::Method& calls,
+              grpc::CallbackServerContext& context)
+      : backend_(backend), calls_(calls), context_(context) {}
 
   void ask(const Ask& ask) override;
   void end_link(const Error& why) override { end(why); }
@@ -70,9 +72,11 @@ class LinkReactor final : public grpc::ServerBidiReactor<v1::LinkRequest, v1::Li
   // What becomes of the write in flight: it may be waiting for a peer that does not read.
   enum class Pending : uint8_t { kWait, kCancel };
   void finish(const grpc::Status& status, Pending pending = Pending::kWait);
+  void finish_call();  // under mutex_, once
   void link_down();
 
   Backend& backend_;
+  const CallMetrics::Method& calls_;
   grpc::CallbackServerContext& context_;
   std::shared_ptr<LinkReactor> self_;  // until OnDone
   v1::LinkRequest request_;            // of the read in flight

@@ -4,39 +4,61 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "common/check.h"
 #include "common/rpc_status.h"
 #include "server/rpc/backend.h"
+#include "server/rpc/call_messages.h"
 #include "server/rpc/door.h"
 
 namespace berth::rpc {
 
-// gRPC's reactor for a call that only finishes.
-inline grpc::ServerUnaryReactor* finished(grpc::CallbackServerContext* call, const Result<>& done) {
-  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
-  reactor->Finish(done ? grpc::Status::OK : status_from_error(done.error()));
+// A call to be finished. With `counted` it is counted here, else by the interceptor.
+class UnaryCall {
+ public:
+  UnaryCall(grpc::CallbackServerContext* context, CountedCall* counted = nullptr)
+      : reactor_(context->DefaultReactor()), counted_(counted) {}
+
+  // gRPC's reactor for a call that only finishes.
+  grpc::ServerUnaryReactor* reactor() const { return reactor_; }
+  // The call is gone after it.
+  void finish(const Result<>& done) const {
+    if (counted_) counted_->ended(code_of(done));
+    reactor_->Finish(done ? grpc::Status::OK : status_from_error(done.error()));
+  }
+
+ private:
+  grpc::ServerUnaryReactor* reactor_;
+  CountedCall* counted_;
+};
+
+inline grpc::ServerUnaryReactor* finished(const UnaryCall& call, const Result<>& done) {
+  grpc::ServerUnaryReactor* reactor = call.reactor();
+  call.finish(done);
   return reactor;
 }
 
-// `fill_answer(outcome, context)` runs on the sequencer's thread once the command is done.
+// `fill_answer(outcome)`, or `fill_answer(outcome, context)` where the answer is read from the
+// directory, runs on the sequencer's thread once the command is done.
 template <class Fill>
-grpc::ServerUnaryReactor* submitted(Backend& backend, grpc::CallbackServerContext* call,
+grpc::ServerUnaryReactor* submitted(Backend& backend, const UnaryCall& call,
                                     Result<Command> command, Fill fill_answer) {
-  if (!command) return finished(call, tl::unexpected(command.error()));
-  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  if (!command) return finished(call, tl::unexpected(std::move(command.error())));
+  grpc::ServerUnaryReactor* reactor = call.reactor();
   backend.sequencer.submit(std::move(*command),
-                           [&backend, reactor, fill_answer](const Result<Outcome>& outcome) {
-                             if (!outcome)
-                               return reactor->Finish(status_from_error(outcome.error()));
+                           [&backend, call, fill_answer](const Result<Outcome>& outcome) {
+                             if (!outcome) return call.finish(tl::unexpected(outcome.error()));
                              backend.items.count(*outcome);
-                             {
+                             if constexpr (std::is_invocable_v<Fill, const Outcome&>) {
+                               fill_answer(*outcome);
+                             } else {
                                const auto view = backend.sequencer.view();
                                fill_answer(*outcome, backend.context(view));
                              }
-                             reactor->Finish(grpc::Status::OK);
+                             call.finish({});
                            });
   return reactor;
 }
@@ -48,7 +70,7 @@ Result<Command> command_of(Backend& backend, const Request& request) {
   const auto caller = authenticate(*view, request.caller());
   if (!caller) return tl::unexpected(caller.error());
   auto command = to_command(request, backend.context(view, *caller));
-  if (!command) return tl::unexpected(command.error());
+  if (!command) return tl::unexpected(std::move(command.error()));
   return Command(std::move(*command));
 }
 

@@ -1,6 +1,7 @@
 // Unary calls and Reattach against a real server, over restarts too.
 #include <catch2/catch.hpp>
 
+#include "tests/unit/rpc/raw_call.h"
 #include "tests/unit/rpc/server_rig.h"
 
 namespace berth::testing {
@@ -253,6 +254,34 @@ TEST_CASE("calls and requests on Links are counted by method and result", "[rpc]
   CHECK_THAT(text, Contains("berth_rpc_seconds_count{method=\"link:register_pool\"} 1\n"));
   CHECK_THAT(text, Contains("berth_store_items_total{result=\"granted\"} 6\n"));
   CHECK_THAT(text, Contains("berth_probes_total{reason=\"not_present\"} 1\n"));
+}
+
+TEST_CASE("a request that cannot be read is counted with the answer that gRPC gives it",
+          "[rpc][metrics]") {
+  ServerRig server;
+  const std::string path = "/berth.v1.Directory/Probe";
+  const RawAnswer refused = raw_answer(server.channel, path, "\xff\xff\xff");
+  CHECK(refused.status.error_code() == grpc::StatusCode::UNIMPLEMENTED);
+  // It is counted when gRPC lets go of it.
+  server.endpoint->stop(seconds(2));
+  CHECK_THAT(server.registry->render(),
+             Contains("berth_rpc_calls_total{method=\"Probe\",result=\"unimplemented\"} 1\n"));
+}
+
+TEST_CASE("the end of a Link is counted once, by what it said", "[rpc][metrics]") {
+  ServerRig server;
+  {
+    TestWorker worker(server);
+    worker.set_up();
+  }
+  server.endpoint->stop(seconds(2));
+  const std::string text = server.registry->render();
+  const bool is_ok =
+      text.find("berth_rpc_calls_total{method=\"Link\",result=\"ok\"} 1\n") != std::string::npos;
+  const bool is_cancelled =
+      text.find("berth_rpc_calls_total{method=\"Link\",result=\"cancelled\"} 1\n") !=
+      std::string::npos;
+  CHECK(is_ok != is_cancelled);
 }
 
 }  // namespace berth::testing
