@@ -1,12 +1,20 @@
 #include "server/rpc/canonical_bytes.h"
 
+#include <bit>
+#include <cstring>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 namespace berth::rpc {
 
+// A number's bytes in memory are its bytes here, the least significant one first.
+static_assert(std::endian::native == std::endian::little);
+
 CanonicalBytes& CanonicalBytes::add(uint64_t number) {
-  for (int shift = 0; shift < 64; shift += 8) bytes_.push_back(static_cast<char>(number >> shift));
+  char bytes[sizeof number];
+  std::memcpy(bytes, &number, sizeof number);
+  bytes_.append(bytes, sizeof number);
   return *this;
 }
 
@@ -17,8 +25,9 @@ CanonicalBytes& CanonicalBytes::add(std::string_view text) {
 }
 
 CanonicalBytes& CanonicalBytes::add(const google::protobuf::RepeatedField<uint64_t>& numbers) {
-  add(static_cast<uint64_t>(numbers.size()));
-  for (const uint64_t number : numbers) add(number);
+  const auto count = static_cast<size_t>(numbers.size());
+  add(uint64_t{count});
+  bytes_.append(reinterpret_cast<const char*>(numbers.data()), count * sizeof(uint64_t));
   return *this;
 }
 

@@ -18,7 +18,10 @@ namespace berth::rpc {
 class CanonicalBytes {
  public:
   // `kind` says what is described, so that the bytes of different kinds differ too.
-  explicit CanonicalBytes(std::string_view kind) { add(kind); }
+  explicit CanonicalBytes(std::string_view kind) {
+    bytes_.reserve(kFirstBytes);
+    add(kind);
+  }
 
   CanonicalBytes& add(uint64_t number);
   CanonicalBytes& add(std::string_view text);
@@ -30,6 +33,8 @@ class CanonicalBytes {
   Id128 hash128() const;
 
  private:
+  // A batch of a few hundred items without growing.
+  static constexpr size_t kFirstBytes = 8192;
   std::string bytes_;
 };
 

@@ -106,37 +106,46 @@ void Fields::length(std::string_view field, size_t length, size_t count) {
          std::to_string(count) + " elements, one an item");
 }
 
-std::vector<Digest> Fields::digests(std::string_view field, std::string_view bytes, size_t width,
-                                    size_t count_max) {
+size_t Fields::digest_count(std::string_view field, std::string_view bytes, size_t width,
+                            size_t count_max) {
   if (bytes.empty() || bytes.size() % width != 0)
     refuse(field, byte_count(bytes.size()), "is not a whole number of digests of this namespace",
            "one or more digests of " + byte_count(width));
   else
     item_count(field, bytes.size() / width, count_max);
-  if (failed()) return {};
-  std::vector<Digest> digests(bytes.size() / width);
-  for (size_t i = 0; i < digests.size(); ++i)
-    std::memcpy(digests[i].bytes.data(), bytes.data() + i * width, width);
+  return failed() ? 0 : bytes.size() / width;
+}
+
+std::vector<Digest> Fields::digests(std::string_view field, std::string_view bytes, size_t width,
+                                    size_t count_max) {
+  std::vector<Digest> digests;
+  const size_t count = digest_count(field, bytes, width, count_max);
+  digests.reserve(count);
+  for (size_t i = 0; i < count; ++i) digests.push_back(digest_at(bytes, width, i));
   return digests;
 }
 
-std::vector<uint16_t> Fields::numbers(std::string_view field,
-                                      const google::protobuf::RepeatedField<uint32_t>& values,
-                                      size_t count, uint32_t bound) {
+NumberColumn Fields::numbers(std::string_view field,
+                             const google::protobuf::RepeatedField<uint32_t>& values, size_t count,
+                             uint32_t bound) {
   const auto given = static_cast<size_t>(values.size());
   if (given > 1 && given != count)
     refuse(field, std::to_string(given) + " elements", "has the wrong length",
            "none, 1, or " + std::to_string(count) + " elements");
   for (const uint32_t value : values)
-    if (value >= bound)
+    if (value >= bound) {
       refuse(field, std::to_string(value), "is out of range",
              range_text(0, bound - 1) + " in this namespace");
-  if (failed()) return std::vector<uint16_t>(count);
-  if (given <= 1) return std::vector<uint16_t>(count, static_cast<uint16_t>(given ? values[0] : 0));
-  std::vector<uint16_t> column;
-  column.reserve(count);
-  for (const uint32_t value : values) column.push_back(static_cast<uint16_t>(value));
-  return column;
+      break;
+    }
+  return failed() ? NumberColumn() : NumberColumn(values);
+}
+
+void Fields::range(std::string_view field, const google::protobuf::RepeatedField<uint64_t>& values,
+                   uint64_t min, uint64_t max) {
+  const auto wrong = std::find_if(values.begin(), values.end(),
+                                  [&](uint64_t value) { return value < min || value > max; });
+  if (wrong != values.end()) number(field, *wrong, min, max);
 }
 
 std::string bytes_of(const Id128& id) {

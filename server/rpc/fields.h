@@ -12,7 +12,9 @@
 
 #include <google/protobuf/repeated_field.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
@@ -30,6 +32,36 @@ namespace berth::rpc {
 inline constexpr uint64_t kAnyNumber = std::numeric_limits<uint64_t>::max();
 
 enum class Given : uint8_t { kOptional, kRequired };
+
+// Digest `index` of those that lie back to back in `bytes`.
+inline Digest digest_at(std::string_view bytes, size_t width, size_t index) {
+  Digest digest;
+  const char* from = bytes.data() + index * width;
+  // Nearly always: a copy of known size.
+  if (width == kDigestBytesMax)
+    std::memcpy(digest.bytes.data(), from, kDigestBytesMax);
+  else
+    std::memcpy(digest.bytes.data(), from, width);
+  return digest;
+}
+
+// A checked column of shard or part numbers, in the message that it came in.
+class NumberColumn {
+ public:
+  NumberColumn() = default;  // all 0
+  explicit NumberColumn(const google::protobuf::RepeatedField<uint32_t>& values)
+      : values_(values.data()), last_(values.size() > 1 ? kAnyNumber : 0) {
+    if (values.empty()) values_ = &kZero;
+  }
+  uint16_t operator[](size_t index) const {
+    return static_cast<uint16_t>(values_[std::min<uint64_t>(index, last_)]);
+  }
+
+ private:
+  static constexpr uint32_t kZero = 0;
+  const uint32_t* values_ = &kZero;
+  uint64_t last_ = 0;  // one element stands for all
+};
 
 class Fields {
  public:
@@ -82,20 +114,23 @@ class Fields {
   // The digests that `bytes` holds back to back, each `width` bytes wide.
   std::vector<Digest> digests(std::string_view field, std::string_view bytes, size_t width,
                               size_t count_max);
+  // How many that are; 0 after a refusal.
+  size_t digest_count(std::string_view field, std::string_view bytes, size_t width,
+                      size_t count_max);
   // Shard or part numbers below `bound`: `count` elements, one for all, or none, which means 0.
-  std::vector<uint16_t> numbers(std::string_view field,
-                                const google::protobuf::RepeatedField<uint32_t>& values,
-                                size_t count, uint32_t bound);
+  NumberColumn numbers(std::string_view field,
+                       const google::protobuf::RepeatedField<uint32_t>& values, size_t count,
+                       uint32_t bound);
+  // Each of `values` within `min` and `max`.
+  void range(std::string_view field, const google::protobuf::RepeatedField<uint64_t>& values,
+             uint64_t min, uint64_t max);
   template <class IdType>
   std::vector<IdType> ids(std::string_view field,
                           const google::protobuf::RepeatedField<uint64_t>& values,
                           size_t count_max) {
     item_count(field, static_cast<size_t>(values.size()), count_max);
-    std::vector<IdType> ids;
-    if (failed()) return ids;
-    ids.reserve(static_cast<size_t>(values.size()));
-    for (const uint64_t value : values) ids.emplace_back(value);
-    return ids;
+    if (failed()) return {};
+    return {values.begin(), values.end()};
   }
 
  private:

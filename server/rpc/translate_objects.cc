@@ -24,15 +24,15 @@ Result<const Namespace*> find_namespace(uint64_t id, const RequestContext& conte
 
 std::vector<ObjectKey> keys_of(Fields& fields, const v1::ReserveRequest& request,
                                const Namespace& ns, size_t items_max) {
-  const auto digests =
-      fields.digests("digests", request.digests(), ns.spec.digest_bytes, items_max);
-  const auto shards = fields.numbers("shards", request.shards(), digests.size(), ns.spec.shards);
-  const auto parts = fields.numbers("parts", request.parts(), digests.size(), ns.spec.parts);
+  const size_t width = ns.spec.digest_bytes;
+  const size_t count = fields.digest_count("digests", request.digests(), width, items_max);
+  const auto shards = fields.numbers("shards", request.shards(), count, ns.spec.shards);
+  const auto parts = fields.numbers("parts", request.parts(), count, ns.spec.parts);
   std::vector<ObjectKey> keys;
   if (fields.failed()) return keys;
-  keys.reserve(digests.size());
-  for (size_t i = 0; i < digests.size(); ++i)
-    keys.push_back(key_of(ns, digests[i], shards[i], parts[i]));
+  keys.reserve(count);
+  for (size_t i = 0; i < count; ++i)
+    keys.push_back(key_of(ns, digest_at(request.digests(), width, i), shards[i], parts[i]));
   return keys;
 }
 
@@ -42,7 +42,7 @@ std::vector<uint64_t> sizes_of(Fields& fields, const v1::ReserveRequest& request
   if (given != 1 && given != count)
     fields.refuse("sizes", std::to_string(given) + " elements", "has the wrong length",
                   "1 or " + std::to_string(count) + " elements");
-  for (const uint64_t size : request.sizes()) fields.number("sizes", size, 1, size_max);
+  fields.range("sizes", request.sizes(), 1, size_max);
   return {request.sizes().begin(), request.sizes().end()};
 }
 
@@ -85,7 +85,9 @@ CanonicalBytes& add_targets(CanonicalBytes& bytes,
   return bytes;
 }
 
-std::string column_of(const std::vector<uint8_t>& values) { return {values.begin(), values.end()}; }
+void set_column(std::string* column, const std::vector<uint8_t>& values) {
+  column->assign(reinterpret_cast<const char*>(values.data()), values.size());
+}
 
 // The client must be the caller's; without a caller (a scheduler that only probes) any may be
 // named.
@@ -128,7 +130,7 @@ Result<Commit> to_command(const v1::CommitRequest& request, const RequestContext
   command.replicas =
       fields.ids<ReplicaId>("replicas", request.replicas(), context.config.batch_items_max);
   fields.length("offsets", static_cast<size_t>(request.offsets_size()), command.replicas.size());
-  for (const uint64_t offset : request.offsets()) fields.number("offsets", offset, 0, kBytesMax);
+  fields.range("offsets", request.offsets(), 0, kBytesMax);
   command.offsets.assign(request.offsets().begin(), request.offsets().end());
   if (request.positions_size() > 0)
     fields.length("positions", static_cast<size_t>(request.positions_size()),
@@ -203,7 +205,7 @@ Result<> answer(const v1::ProbeRequest& request, bool store_degraded, const Requ
   if (!readers) return tl::unexpected(readers.error());
   const ProbeAnswer found = probe(context.directory, **ns, digests, *readers);
   response->set_usable_chunks(static_cast<uint32_t>(found.classes.size()));
-  response->set_classes(column_of(found.classes));
+  set_column(response->mutable_classes(), found.classes);
   response->set_miss_reason(static_cast<v1::MissReason>(found.miss));
   return {};
 }
@@ -233,41 +235,44 @@ Result<> answer(const v1::ResolveRequest& request, const RequestContext& context
 }
 
 void fill(v1::ReserveResponse* response, const Reserved& reserved) {
-  response->set_codes(column_of(reserved.codes));
+  set_column(response->mutable_codes(), reserved.codes);
   response->set_first_replica(reserved.first.value());
+  response->mutable_pools()->Reserve(static_cast<int>(reserved.pools.size()));
   for (const PoolId pool : reserved.pools) response->add_pools(pool.value());
 }
 
 void fill(v1::CommitResponse* response, const Committed& committed) {
-  response->set_codes(column_of(committed.codes));
+  set_column(response->mutable_codes(), committed.codes);
 }
 
 void fill(v1::AbortResponse* response, const PerItem& items) {
-  response->set_freed(column_of(items.done));
+  set_column(response->mutable_freed(), items.done);
 }
 
 void fill(v1::RenewResponse* response, const PerItem& items) {
-  response->set_renewed(column_of(items.done));
+  set_column(response->mutable_renewed(), items.done);
 }
 
 void fill(v1::ReleaseResponse* response, const PerItem& items) {
-  response->set_released(column_of(items.done));
+  set_column(response->mutable_released(), items.done);
 }
 
 void fill(v1::AcquireResponse* response, const Acquired& acquired) {
   const auto count = static_cast<int>(acquired.replicas.size());
   response->set_lease(acquired.lease.value());
   response->set_chunks(static_cast<uint32_t>(acquired.classes.size()));
-  response->set_classes(column_of(acquired.classes));
-  response->mutable_replicas()->Reserve(count);
-  response->mutable_pools()->Reserve(count);
-  response->mutable_offsets()->Reserve(count);
-  response->mutable_sizes()->Reserve(count);
-  for (const Replica& replica : acquired.replicas) {
-    response->add_replicas(replica.id.value());
-    response->add_pools(replica.pool.value());
-    response->add_offsets(replica.offset);
-    response->add_sizes(replica.size_bytes);
+  set_column(response->mutable_classes(), acquired.classes);
+  auto& replicas = *response->mutable_replicas();
+  auto& pools = *response->mutable_pools();
+  auto& offsets = *response->mutable_offsets();
+  auto& sizes = *response->mutable_sizes();
+  for (auto* column : {&replicas, &pools, &offsets, &sizes}) column->Resize(count, 0);
+  for (int i = 0; i < count; ++i) {
+    const Replica& replica = acquired.replicas[static_cast<size_t>(i)];
+    replicas[i] = replica.id.value();
+    pools[i] = replica.pool.value();
+    offsets[i] = replica.offset;
+    sizes[i] = replica.size_bytes;
   }
   response->set_miss_reason(static_cast<v1::MissReason>(acquired.miss));
 }
