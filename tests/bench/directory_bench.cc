@@ -24,14 +24,18 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <string>
-#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "common/check.h"
-#include "server/directory/invariants.h"
 #include "server/rpc/resident_memory.h"
-#include "server/sequencer/decide.h"
 #include "server/store/rocksdb_store.h"
+#include "tests/bench/core/core_rig.h"
+#include "tests/bench/core/objects.h"
+#include "tests/bench/core/plain_registry.h"
 
 namespace berth {
 namespace {
@@ -41,145 +45,35 @@ double seconds_since(BenchClock::time_point start) {
   return std::chrono::duration<double>(BenchClock::now() - start).count();
 }
 
-constexpr uint64_t kPage = 4096;
-
-Digest digest_of(uint64_t object) {
-  Digest digest;
-  uint64_t x = object + 1;
-  for (size_t i = 0; i < 32; i += 8) {
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u + object;
-    x ^= x >> 27;
-    std::memcpy(digest.bytes.data() + i, &x, 8);
-  }
-  return digest;
-}
-
+// One berthd's worth of state: a store, and the core over it.
 class Bench {
  public:
-  Bench(std::string directory, uint64_t objects, uint64_t batch)
-      : path_(std::move(directory)), objects_(objects), batch_(batch) {
-    config_.batch_items_max = static_cast<uint32_t>(batch);
-    config_.object_bytes_max = kPage;
-  }
-
-  void open() {
+  explicit Bench(const std::string& directory, uint64_t batch) {
     RocksDbStoreOptions options;
-    options.directory = path_;
+    options.directory = directory;
     Result<std::unique_ptr<RocksDbStore>> opened = RocksDbStore::open(options);
-    if (!opened) fail(opened.error());
+    if (!opened) bench::fail(opened.error());
     store_ = std::move(*opened);
+    DirectoryConfig config = bench::core_config();
+    config.batch_items_max = static_cast<uint32_t>(batch);
+    rig_ = std::make_unique<bench::CoreRig>(config, store_.get());
   }
 
-  void load() {
-    directory_ = Directory();
-    const Result<Store::Loaded> loaded =
-        store_->load([&](std::vector<Mutation>&& part) { directory_.install(part); }, {});
-    if (!loaded) fail(loaded.error());
-    if (const std::string broken = check_invariants(directory_); !broken.empty())
-      fail({Reason::kInternal, broken});
-    run(Restart{StoreId{1, 1}, false});
-  }
-
-  void set_up() {
-    OpenNamespace open_namespace;
-    open_namespace.spec.name = "bench";
-    open_namespace.spec.digest_bytes = 32;
-    open_namespace.fingerprint = {1, 1};
-    namespace_ = std::get<NamespaceOpened>(run(open_namespace)).id;
-    OpenWorker open_worker;
-    open_worker.request_token = open_worker.token = {1, 1};
-    open_worker.name = "w0";
-    open_worker.node = "host";
-    open_worker.boot_id = {1, 1};
-    worker_.session = std::get<WorkerOpened>(run(open_worker)).session;
-    worker_.incarnation =
-        std::get<ReattachBegun>(run(BeginReattach{worker_.session, {1, 1}, 0, {}})).incarnation;
-    run(EndReattach{worker_, {}});
-    run(LinkUp{worker_});
-    RegisterPool pool;
-    pool.caller = worker_;
-    pool.spec.name = "cpu";
-    pool.spec.capacity_bytes = pool.spec.backing_bytes = (objects_ + batch_) * kPage;
-    pool.spec.page_bytes = kPage;
-    run(pool);
-    client_ = std::get<ClientOpened>(
-                  run(OpenClient{worker_, {2, 2}, {2, 2}, "engine", "engine.life", {}, {}, 1}))
-                  .session;
-  }
-
-  void fill() {
-    for (uint64_t object = 0; object < objects_; object += batch_) store_batch(object);
-  }
-
-  Outcome run(const Command& command) {
-    now_ = now_ + milliseconds(1);
-    Decision decision = decide(directory_, config_, {&command, 1}, now_);
-    if (!decision.outcomes[0]) fail(decision.outcomes[0].error());
-    if (decision.is_durable)
-      if (const Result<> committed = store_->commit(decision.mutations, now_, decision.sync);
-          !committed)
-        fail(committed.error());
-    install(directory_, decision);
-    return std::move(*decision.outcomes[0]);
-  }
-
-  void close() { store_.reset(); }
-  size_t replicas() const { return directory_.replicas().size(); }
+  bench::CoreRig& rig() { return *rig_; }
+  size_t replicas() const { return std::as_const(*rig_).directory().replicas().size(); }
 
  private:
-  void store_batch(uint64_t first_object) {
-    Reserve reserve;
-    reserve.id = {worker_, client_, ++operation_, 1};
-    reserve.namespace_id = namespace_;
-    reserve.sizes = {kPage};
-    for (uint64_t i = 0; i < batch_ && first_object + i < objects_; ++i)
-      reserve.keys.push_back(
-          {digest_of(first_object + i), static_cast<uint32_t>(namespace_.value()), 0, 0});
-    const auto reserved = std::get<Reserved>(run(reserve));
-    Commit commit;
-    commit.id = {worker_, client_, ++operation_, 2};
-    for (uint64_t i = 0; i < reserved.pools.size(); ++i) {
-      commit.replicas.push_back(ReplicaId(reserved.first.value() + i));
-      commit.offsets.push_back((first_object + i) * kPage);
-    }
-    run(commit);
-    run(Heartbeat{worker_, {}, {{client_, operation_}}});
-  }
-
-  [[noreturn]] static void fail(const Error& error) {
-    std::fprintf(stderr, "berth-bench-directory: %s: %s\n",
-                 std::string(name_of(error.reason)).c_str(), error.message.c_str());
-    std::exit(1);
-  }
-
-  const std::string path_;
-  const uint64_t objects_;
-  const uint64_t batch_;
-  DirectoryConfig config_;
   std::unique_ptr<RocksDbStore> store_;
-  Directory directory_;
-  Time now_;
-  Caller worker_;
-  SessionId client_;
-  NamespaceId namespace_;
-  OperationNumber operation_ = 0;
+  std::unique_ptr<bench::CoreRig> rig_;
 };
 
-// The obvious registry: a map from key to place. What a directory without durability, leases or
-// budgets would hold.
 double plain_map_bytes(uint64_t objects) {
-  struct Facts {
-    uint64_t pool, offset, size;
-    uint32_t state;
-  };
-  struct Hash {
-    size_t operator()(const ObjectKey& key) const { return static_cast<size_t>(hash_of(key)); }
-  };
   const uint64_t before = rpc::resident_bytes();
-  std::unordered_map<ObjectKey, Facts, Hash> map;
+  bench::PlainRegistry registry;
   for (uint64_t object = 0; object < objects; ++object)
-    map[{digest_of(object), 1, 0, 0}] = {1, object * kPage, kPage, 2};
-  return static_cast<double>(rpc::resident_bytes() - before) / static_cast<double>(map.size());
+    registry[{bench::digests_of(1, object, 1)[0], 1, 0, 0}] = {1, object * bench::kPageBytes,
+                                                               bench::kPageBytes, 2};
+  return static_cast<double>(rpc::resident_bytes() - before) / static_cast<double>(registry.size());
 }
 
 // In a child process of its own, so that neither side reuses memory that the other freed.
@@ -227,24 +121,24 @@ int run_benchmark(uint64_t objects, uint64_t batch, std::string directory, bool 
     directory = made;
   }
   const double map_bytes = plain_map_bytes_in_child(objects);  // before RocksDB starts threads
-  Bench bench(directory, objects, batch);
-  bench.open();
-  bench.load();
-  bench.set_up();
-  const uint64_t before = rpc::resident_bytes();
-  const auto fill_start = BenchClock::now();
-  bench.fill();
-  const double fill_seconds = seconds_since(fill_start);
-  const double bytes_per_object =
-      static_cast<double>(rpc::resident_bytes() - before) / static_cast<double>(objects);
-  bench.close();
+  uint64_t grown_bytes = 0;
+  double fill_seconds = 0;
+  {
+    Bench filled(directory, batch);
+    bench::CoreMember member(filled.rig().runner(), {});
+    const uint64_t before = rpc::resident_bytes();
+    const auto fill_start = BenchClock::now();
+    member.fill(objects, batch);
+    fill_seconds = seconds_since(fill_start);
+    grown_bytes = rpc::resident_bytes() - before;
+  }
+  const double bytes_per_object = static_cast<double>(grown_bytes) / static_cast<double>(objects);
 
   const auto restart_start = BenchClock::now();
-  bench.open();
-  bench.load();
+  std::optional<Bench> restarted(std::in_place, directory, batch);
   const double restart_seconds = seconds_since(restart_start);
-  const size_t replicas = bench.replicas();
-  bench.close();
+  const size_t replicas = restarted->replicas();
+  restarted.reset();
   const ReadBack read = read_back(directory);
   if (!made.empty()) std::filesystem::remove_all(made);
   BERTH_CHECK(replicas == objects, "every object came back");

@@ -29,14 +29,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <deque>
 #include <filesystem>
 #include <future>
 #include <map>
@@ -49,8 +46,10 @@
 #include "server/directory/queries.h"
 #include "server/sequencer/sequencer.h"
 #include "server/store/rocksdb_store.h"
+#include "tests/bench/core/core_rig.h"
+#include "tests/bench/core/objects.h"
 
-namespace berth {
+namespace berth::bench {
 namespace {
 
 using BenchClock = std::chrono::steady_clock;
@@ -58,29 +57,13 @@ double millis_since(BenchClock::time_point start) {
   return std::chrono::duration<double, std::milli>(BenchClock::now() - start).count();
 }
 
-constexpr uint64_t kPage = 4096;
-constexpr uint64_t kBatch = 512;          // objects of one call while the pool is filled
 constexpr uint64_t kItems = 8;            // of one call of the rest of the fleet
 constexpr uint64_t kChain = 16;           // chunks of one probe
 constexpr uint64_t kOtherObjects = 4096;  // of the rest of the fleet
 constexpr auto kPause = std::chrono::microseconds(300);
 constexpr auto kBaseline = std::chrono::seconds(2);
 
-[[noreturn]] void fail(const std::string& what) {
-  std::fprintf(stderr, "berth-bench-mass: %s\n", what.c_str());
-  std::exit(1);
-}
-
-Digest digest_of(uint64_t object) {
-  Digest digest;
-  uint64_t x = object + 1;
-  for (size_t i = 0; i < 32; i += 8) {
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u + object;
-    x ^= x >> 27;
-    std::memcpy(digest.bytes.data() + i, &x, 8);
-  }
-  return digest;
-}
+[[noreturn]] void fail_with(const std::string& what) { fail({Reason::kInternal, what}); }
 
 double percentile(std::vector<double>& samples, double percent) {
   if (samples.empty()) return 0;
@@ -93,14 +76,6 @@ double percentile(std::vector<double>& samples, double percent) {
 
 // ---- One server
 // -------------------------------------------------------------------------------------
-
-struct Member {
-  Caller worker;
-  PoolId pool;
-  SessionId client;
-  NamespaceId ns;
-  uint64_t first_object = 0;  // the digests of members are their own
-};
 
 // The owner's side of a reclaim: acknowledges what it is asked for, at once, like a worker with no
 // span out.
@@ -119,7 +94,7 @@ class Owner final : public SequencerListener {
   }
   void on_epoch_changed(Epoch) override {}
   void on_health_changed(bool degraded, const std::string& why) override {
-    if (degraded) fail(why);
+    if (degraded) fail_with(why);
   }
 
   Sequencer* sequencer = nullptr;
@@ -140,16 +115,14 @@ class Server {
   Server(std::string directory, const Options& options)
       : options_(options), directory_(std::move(directory)) {
     SequencerConfig config;
+    config.directory = core_config();
     if (options.slice_records > 0) config.directory.slice_records = options.slice_records;
-    config.directory.object_bytes_max = kPage;
-    config.directory.heartbeat_deadline = seconds(3600);
     RocksDbStoreOptions store_options;
     store_options.directory = directory_;
     auto store = RocksDbStore::open(store_options);
-    if (!store) fail(store.error().message);
+    if (!store) fail(store.error());
     sequencer_ = std::make_unique<Sequencer>(config, std::move(*store), clock_);
-    if (auto started = sequencer_->start({1, 1}, &owner_, {}); !started)
-      fail(started.error().message);
+    if (auto started = sequencer_->start({1, 1}, &owner_, {}); !started) fail(started.error());
     owner_.sequencer = sequencer_.get();
   }
   ~Server() { owner_.sequencer = nullptr; }
@@ -162,80 +135,23 @@ class Server {
                        [&](const Result<Outcome>& outcome) { answer.set_value(outcome); });
     return answer.get_future().get();
   }
-  template <class R>
-  R must(Command command) {
+  Outcome must(Command command) {
     Result<Outcome> outcome = call(std::move(command));
-    if (!outcome) fail(outcome.error().message);
-    return std::get<R>(*std::move(outcome));
+    if (!outcome) fail(outcome.error());
+    return *std::move(outcome);
   }
 
-  // A worker with one pool, one client and a namespace of its own.
-  Member add_member(const std::string& name, uint64_t number, uint64_t capacity_objects) {
-    Member member;
-    member.first_object = number << 40;
-    OpenNamespace open_namespace;
-    open_namespace.spec.name = name;
-    open_namespace.spec.digest_bytes = 32;
-    open_namespace.fingerprint = {number, 1};
-    member.ns = must<NamespaceOpened>(open_namespace).id;
-    OpenWorker open_worker;
-    open_worker.request_token = open_worker.token = {number, 1};
-    open_worker.name = open_worker.node = name;
-    open_worker.boot_id = {number, 1};
-    member.worker.session = must<WorkerOpened>(open_worker).session;
-    member.worker.incarnation =
-        must<ReattachBegun>(BeginReattach{member.worker.session, {number, 1}, 0, {}}).incarnation;
-    must<ReattachEnded>(EndReattach{member.worker, {}});
-    must<Done>(LinkUp{member.worker});
-    RegisterPool pool;
-    pool.caller = member.worker;
-    pool.spec.name = "cpu";
-    pool.spec.page_bytes = kPage;
-    pool.spec.capacity_bytes = pool.spec.budget_bytes = pool.spec.backing_bytes =
-        capacity_objects * kPage;
-    member.pool = must<PoolRegistered>(pool).pool;
-    member.client =
-        must<ClientOpened>(
-            OpenClient{member.worker, {number, 2}, {number, 2}, name, name + ".life", {}, {}, 1})
-            .session;
-    return member;
-  }
-
-  void fill(const Member& member, uint64_t objects) {
-    OperationNumber operation = 0;
-    for (uint64_t at = 0; at < objects; at += kBatch)
-      store(member, at, std::min(kBatch, objects - at), operation);
-  }
-  void store(const Member& member, uint64_t first, uint64_t count, OperationNumber& operation) {
-    Reserve reserve;
-    reserve.id = {member.worker, member.client, ++operation, 1};
-    reserve.namespace_id = member.ns;
-    reserve.sizes = {kPage};
-    for (uint64_t i = 0; i < count; ++i) reserve.keys.push_back(key_of(member, first + i));
-    const auto reserved = must<Reserved>(reserve);
-    Commit commit;
-    commit.id = {member.worker, member.client, ++operation, 2};
-    for (uint64_t i = 0; i < reserved.pools.size(); ++i) {
-      commit.replicas.push_back(ReplicaId(reserved.first.value() + i));
-      commit.offsets.push_back((first + i) * kPage);
-      commit.positions.push_back(static_cast<uint32_t>(i));
-    }
-    if (!commit.replicas.empty()) must<Committed>(commit);
-    if (operation % 64 == 0) must<Done>(Heartbeat{member.worker, {}, {{member.client, operation}}});
-  }
-  static ObjectKey key_of(const Member& member, uint64_t object) {
-    return {digest_of(member.first_object + object), static_cast<uint32_t>(member.ns.value()), 0,
-            0};
+  CoreMember add_member(const std::string& name, uint64_t number, uint64_t capacity_objects) {
+    return CoreMember([this](Command command) { return must(std::move(command)); },
+                      {name, number, capacity_objects * kPageBytes});
   }
 
   // Usable chunks of a chain from `first` on.
-  size_t probe(const Member& member, uint64_t first, uint64_t count) {
-    std::vector<Digest> digests;
-    for (uint64_t i = 0; i < count; ++i)
-      digests.push_back(digest_of(member.first_object + first + i));
+  size_t probe(const CoreMember& member, uint64_t first, uint64_t count) {
+    const std::vector<Digest> digests = member.chain(first, count);
     const auto view = sequencer_->view();
-    const Namespace* ns = view->find<Namespace>(member.ns);
-    const auto readers = readers_for(*view, *ns, member.client, {});
+    const Namespace* ns = view->find<Namespace>(member.namespace_id());
+    const auto readers = readers_for(*view, *ns, member.client(), {});
     return readers ? berth::probe(*view, *ns, digests, *readers).classes.size() : 0;
   }
   uint64_t replicas_in(PoolId pool) {
@@ -252,7 +168,7 @@ class Server {
     const auto view = sequencer_->view();
     return check_invariants(*view);
   }
-  void acknowledge_for(const Member& member) { owner_.caller = member.worker; }
+  void acknowledge_for(const CoreMember& member) { owner_.caller = member.worker(); }
 
  private:
   const Options& options_;
@@ -272,7 +188,7 @@ struct Latencies {
 
 class OtherCalls {
  public:
-  OtherCalls(Server& server, const Member& member) : server_(server), member_(member) {
+  OtherCalls(Server& server, CoreMember& member) : server_(server), member_(member) {
     storing_ = std::thread([this] { store_on(); });
     probing_ = std::thread([this] { probe_on(); });
   }
@@ -294,24 +210,13 @@ class OtherCalls {
   // Objects that are new each time; their pool is large enough.
   void store_on() {
     while (!stops_) {
-      Reserve reserve;
-      reserve.id = {member_.worker, member_.client, ++operation(), 1};
-      reserve.namespace_id = member_.ns;
-      reserve.sizes = {kPage};
-      const uint64_t first = next_object();
-      for (uint64_t i = 0; i < kItems; ++i)
-        reserve.keys.push_back(Server::key_of(member_, next_object()++));
+      const Reserve reserve = member_.reserve(next_object(), kItems);
+      next_object() += kItems;
       Reserved reserved;
-      timed(latencies_.store_millis, [&] { reserved = server_.must<Reserved>(reserve); });
-      Commit commit;
-      commit.id = {member_.worker, member_.client, ++operation(), 2};
-      for (uint64_t i = 0; i < reserved.pools.size(); ++i) {
-        commit.replicas.push_back(ReplicaId(reserved.first.value() + i));
-        commit.offsets.push_back((first + i) * kPage);
-      }
-      timed(latencies_.store_millis, [&] { server_.must<Committed>(commit); });
-      if (operation() % 64 == 0)
-        server_.must<Done>(Heartbeat{member_.worker, {}, {{member_.client, operation()}}});
+      timed(latencies_.store_millis, [&] { reserved = member_.run<Reserved>(reserve); });
+      const Commit commit = member_.commit(reserved);
+      timed(latencies_.store_millis, [&] { member_.run<Committed>(commit); });
+      member_.forget_answers();
       std::this_thread::sleep_for(kPause);
     }
   }
@@ -319,22 +224,18 @@ class OtherCalls {
     for (uint64_t at = 0; !stops_; at = (at + kChain) % (kOtherObjects - kChain)) {
       size_t usable = 0;
       timed(latencies_.probe_millis, [&] { usable = server_.probe(member_, at, kChain); });
-      if (usable != kChain) fail("a probe of another session's objects missed");
+      if (usable != kChain) fail_with("a probe of another session's objects missed");
       std::this_thread::sleep_for(kPause);
     }
   }
-  // Numbers go on from one object of this class to the next.
-  static OperationNumber& operation() {
-    static OperationNumber number = 1'000'000;
-    return number;
-  }
+  // Goes on from one object of this class to the next.
   static uint64_t& next_object() {
     static uint64_t object = kOtherObjects;
     return object;
   }
 
   Server& server_;
-  const Member& member_;
+  CoreMember& member_;
   std::atomic<bool> stops_ = false;
   Latencies latencies_;
   std::thread storing_;
@@ -357,11 +258,11 @@ void add_latencies(Figures& figures, const std::string& prefix, Latencies latenc
   add("probe", latencies.probe_millis);
 }
 
-Command event_command(const std::string& event, const Member& member) {
-  if (event == "fence") return FenceByOperator{member.worker.session, "", "bench", false};
-  if (event == "drain") return Drain{member.pool, {}};
+Command event_command(const std::string& event, const CoreMember& member) {
+  if (event == "fence") return FenceByOperator{member.worker().session, "", "bench", false};
+  if (event == "drain") return Drain{member.pool(), {}};
   if (event == "namespace") return EvictNamespace{"mass"};
-  return TrimPool{member.pool, 0};
+  return TrimPool{member.pool(), 0};
 }
 
 class TemporaryFolder {
@@ -383,11 +284,11 @@ class TemporaryFolder {
 Figures run_event(const std::string& event, const Options& options) {
   const TemporaryFolder folder;
   Server server(folder.path(), options);
-  const Member mass = server.add_member("mass", 1, options.objects * 2);
-  const Member other = server.add_member("other", 2, 1'000'000'000);
+  CoreMember mass = server.add_member("mass", 1, options.objects * 2);
+  CoreMember other = server.add_member("other", 2, 1'000'000'000);
   server.acknowledge_for(mass);
-  server.fill(other, kOtherObjects);
-  server.fill(mass, options.objects);
+  other.fill(kOtherObjects);
+  mass.fill(options.objects);
 
   Figures figures;
   {
@@ -400,7 +301,7 @@ Figures run_event(const std::string& event, const Options& options) {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const auto start = BenchClock::now();
   const Result<Outcome> begun = server.call(event_command(event, mass));
-  if (!begun) fail(begun.error().message);
+  if (!begun) fail(begun.error());
   figures["answered_ms"] = millis_since(start);
   // A trim hides each object as it goes; the others hide all of them at once.
   if (event != "trim") {
@@ -413,7 +314,7 @@ Figures run_event(const std::string& event, const Options& options) {
   while (event == "drain" && server.job())
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   figures["job_ms"] = millis_since(start);
-  while (server.replicas_in(mass.pool) > 0)
+  while (server.replicas_in(mass.pool()) > 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   figures["freed_ms"] = millis_since(start);
   add_latencies(figures, "", calls.stop());
@@ -421,7 +322,7 @@ Figures run_event(const std::string& event, const Options& options) {
   figures["slices"] = static_cast<double>(after.slices - before.slices);
   figures["slice_us_max"] = static_cast<double>(after.slice_micros_max);
   figures["slice_records_max"] = static_cast<double>(after.slice_records_max);
-  if (const std::string broken = server.broken(); !broken.empty()) fail(broken);
+  if (const std::string broken = server.broken(); !broken.empty()) fail_with(broken);
   return figures;
 }
 
@@ -441,9 +342,9 @@ double median_of(const std::vector<Figures>& runs, const std::string& name) {
 [[noreturn]] void evict_until_killed(const std::string& directory, const Options& options,
                                      int told) {
   Server server(directory, options);
-  const Member mass = server.add_member("mass", 1, options.objects * 2);
-  server.fill(mass, options.objects);
-  server.must<JobStarted>(EvictNamespace{"mass"});
+  CoreMember mass = server.add_member("mass", 1, options.objects * 2);
+  mass.fill(options.objects);
+  server.must(EvictNamespace{"mass"});
   for (;;) {
     const std::optional<Job> job = server.job();
     const uint64_t done = job ? job->done : options.objects;
@@ -477,9 +378,9 @@ Figures run_resume(const Options& options) {
   figures["restart_ms"] = millis_since(start);
   if (const std::optional<Job> job = server.job()) {
     figures["resumed_at"] = static_cast<double>(job->done);
-    if (job->done < done) fail("the job lost what it had told");
+    if (job->done < done) fail_with("the job lost what it had told");
   } else {
-    fail("the job did not survive");
+    fail_with("the job did not survive");
   }
   while (server.job()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   figures["job_ms"] = millis_since(start);
@@ -488,8 +389,8 @@ Figures run_resume(const Options& options) {
   uint64_t retiring = 0;
   for (const auto& [id, entry] : view->pools())
     retiring += static_cast<uint64_t>(entry.usage.retiring_replicas);
-  if (retiring != options.objects) fail("the resumed job left something");
-  if (const std::string broken = check_invariants(*view); !broken.empty()) fail(broken);
+  if (retiring != options.objects) fail_with("the resumed job left something");
+  if (const std::string broken = check_invariants(*view); !broken.empty()) fail_with(broken);
   return figures;
 }
 
@@ -550,10 +451,10 @@ int run_benchmark(const Options& options) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::bench
 
 int main(int argc, char** argv) {
-  berth::Options options;
+  berth::bench::Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const bool has_value = i + 1 < argc;
@@ -578,5 +479,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "berth-bench-mass: --objects and --runs take 1 or more\n");
     return 2;
   }
-  return berth::run_benchmark(options);
+  return berth::bench::run_benchmark(options);
 }

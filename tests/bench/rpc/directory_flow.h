@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/bench/rpc/directory_flows.h"
-#include "tests/bench/rpc/objects.h"
+#include "tests/bench/core/objects.h"
 
 namespace berth::bench {
 

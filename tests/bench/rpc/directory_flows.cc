@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "tests/bench/core/chance.h"
 #include "tests/bench/rpc/directory_flow.h"
-#include "tests/bench/rpc/schedule.h"
 
 namespace berth::bench {
 namespace {

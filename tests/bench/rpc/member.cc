@@ -6,7 +6,7 @@
 #include "common/rpc_channel.h"
 #include "common/rpc_status.h"
 #include "server/rpc/fields.h"
-#include "tests/bench/rpc/objects.h"
+#include "tests/bench/core/objects.h"
 
 namespace berth::bench {
 namespace {

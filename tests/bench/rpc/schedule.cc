@@ -3,11 +3,9 @@
 #include <cmath>
 
 #include "common/check.h"
-#include "worker/replay/content.h"
+#include "tests/bench/core/chance.h"
 
 namespace berth::bench {
-
-uint64_t next_random(uint64_t& state) { return replay::mix64(state += replay::kMixStep); }
 
 Schedule::Schedule(double per_second, uint64_t seed)
     : mean_gap_nanos_(1e9 / per_second), state_(seed) {

@@ -21,7 +21,4 @@ class Schedule {
   uint64_t state_;
 };
 
-// The chance of all workloads: SplitMix64, so that a seed means the same everywhere.
-uint64_t next_random(uint64_t& state);
-
 }  // namespace berth::bench

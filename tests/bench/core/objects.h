@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "server/directory/records.h"
 
 namespace berth::bench {
 
@@ -13,5 +16,6 @@ inline constexpr uint64_t kPageBytes = 4096;  // of every pool; one object is on
 
 // Appends the digests of `count` objects from `first` on.
 void append_digests(std::string& digests, uint64_t space, uint64_t first, uint64_t count);
+std::vector<Digest> digests_of(uint64_t space, uint64_t first, uint64_t count);
 
 }  // namespace berth::bench

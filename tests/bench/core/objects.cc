@@ -1,8 +1,8 @@
-#include "tests/bench/rpc/objects.h"
+#include "tests/bench/core/objects.h"
 
 #include <cstring>
 
-#include "tests/bench/rpc/schedule.h"
+#include "tests/bench/core/chance.h"
 
 namespace berth::bench {
 
@@ -16,6 +16,15 @@ void append_digests(std::string& digests, uint64_t space, uint64_t first, uint64
       std::memcpy(digests.data() + at, &word, 8);
     }
   }
+}
+
+std::vector<Digest> digests_of(uint64_t space, uint64_t first, uint64_t count) {
+  std::string bytes;
+  append_digests(bytes, space, first, count);
+  std::vector<Digest> digests(count);
+  for (uint64_t i = 0; i < count; ++i)
+    std::memcpy(digests[i].bytes.data(), bytes.data() + i * kDigestBytes, kDigestBytes);
+  return digests;
 }
 
 }  // namespace berth::bench
