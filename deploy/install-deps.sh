@@ -22,7 +22,7 @@ packages=(
   # The full-screen view of berthctl.
   libncurses-dev
   # Tests and benchmarks, and what the scripts call.
-  catch2 curl git libbenchmark-dev procps util-linux
+  catch2 curl git libbenchmark-dev procps util-linux valgrind
 )
 
 fail() {
