@@ -1,37 +1,74 @@
 #include "server/directory/replica_table.h"
 
+#include <algorithm>
+#include <array>
+
 #include "common/check.h"
 
 namespace berth {
 
 size_t ReplicaTable::memory_bytes() const {
-  return chunks_.size() * (sizeof(ReplicaSlot) << kChunkBits) + by_id_.memory_bytes() +
-         by_key_.memory_bytes() + free_.capacity() * sizeof(uint32_t);
+  return slots_.memory_bytes() + by_id_.memory_bytes() + by_key_.memory_bytes();
 }
 
-uint64_t ReplicaTable::id_hash(ReplicaId id) {
-  uint64_t h = id.value() * 0x9E3779B97F4A7C15u;
-  return h ^ (h >> 29);
-}
-
-uint32_t ReplicaTable::slot_of(ReplicaId id) const {
-  return by_id_.find(id_hash(id), [&](uint32_t slot) { return at(slot).replica.id == id; });
-}
+// ---- Finding
+// -----------------------------------------------------------------------------------------------
 
 uint32_t ReplicaTable::first_slot_of(const ObjectKey& key) const {
   return by_key_.find(hash_of(key), [&](uint32_t slot) { return at(slot).replica.key == key; });
 }
 
+// The lines of a slot: it spans two, wherever it begins.
+void ReplicaTable::prefetch(uint32_t slot) const {
+  const auto* bytes = reinterpret_cast<const std::byte*>(&at(slot));
+  __builtin_prefetch(bytes);
+  __builtin_prefetch(bytes + sizeof(ReplicaSlot) - 1);
+}
+
+void ReplicaTable::slots_of(std::span<const ReplicaId> ids, std::span<uint32_t> slots) const {
+  by_id_.find(ids, slots);
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (slots[i] != kNone) prefetch(slots[i]);
+}
+
+constexpr size_t kGroup = 32;
+
+void ReplicaTable::first_slots_of(std::span<const ObjectKey> keys,
+                                  std::span<uint32_t> slots) const {
+  for (size_t from = 0; from < keys.size(); from += kGroup) {
+    const size_t count = std::min(kGroup, keys.size() - from);
+    first_slots_of_group(keys.subspan(from, count), slots.subspan(from, count));
+  }
+}
+
+void ReplicaTable::first_slots_of_group(std::span<const ObjectKey> keys,
+                                        std::span<uint32_t> slots) const {
+  std::array<uint64_t, kGroup> hashes;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    hashes[i] = hash_of(keys[i]);
+    by_key_.prefetch(hashes[i]);
+  }
+  for (size_t i = 0; i < keys.size(); ++i) {
+    slots[i] = by_key_.candidate(hashes[i]);
+    if (slots[i] != kNone) prefetch(slots[i]);
+  }
+  for (size_t i = 0; i < keys.size(); ++i)
+    if (slots[i] != kNone && at(slots[i]).replica.key != keys[i]) slots[i] = first_slot_of(keys[i]);
+}
+
+// ---- Changing
+// ----------------------------------------------------------------------------------------------
+
 uint32_t ReplicaTable::take_slot() {
-  if (!free_.empty()) {
-    const uint32_t slot = free_.back();
-    free_.pop_back();
+  if (free_ != kNone) {
+    const uint32_t slot = free_;
+    free_ = at(slot).pool_next;
     return slot;
   }
-  BERTH_CHECK(slot_limit_ != kNone, "replica slots are exhausted");
-  if ((slot_limit_ & kChunkMask) == 0)
-    chunks_.push_back(std::make_unique<ReplicaSlot[]>(kChunkMask + 1));
-  return slot_limit_++;
+  // The index keeps a slot's number plus one.
+  BERTH_CHECK(slots_.size() < kNone, "replica slots are exhausted");
+  slots_.append();
+  return slot_limit() - 1;
 }
 
 uint32_t ReplicaTable::insert(const Replica& replica, uint32_t& pool_head) {
@@ -39,8 +76,7 @@ uint32_t ReplicaTable::insert(const Replica& replica, uint32_t& pool_head) {
   ReplicaSlot& s = at(slot);
   s = ReplicaSlot{};
   s.replica = replica;
-  by_id_.insert(id_hash(replica.id), slot,
-                [&](uint32_t other) { return id_hash(at(other).replica.id); });
+  by_id_.insert(replica.id, slot);
   link_key(slot);
   s.pool_next = pool_head;
   if (pool_head != kNone) at(pool_head).pool_previous = slot;
@@ -56,20 +92,18 @@ void ReplicaTable::erase(uint32_t slot, uint32_t& pool_head) {
     pool_head = s.pool_next;
   if (s.pool_next != kNone) at(s.pool_next).pool_previous = s.pool_previous;
   unlink_key(slot);
-  by_id_.erase(id_hash(s.replica.id), slot,
-               [&](uint32_t other) { return id_hash(at(other).replica.id); });
+  by_id_.erase(s.replica.id);
   s = ReplicaSlot{};
-  free_.push_back(slot);
+  s.pool_next = free_;
+  free_ = slot;
 }
 
 void ReplicaTable::link_key(uint32_t slot) {
   ReplicaSlot& s = at(slot);
-  const uint32_t head = first_slot_of(s.replica.key);
-  if (head == kNone) {
-    by_key_.insert(hash_of(s.replica.key), slot,
-                   [&](uint32_t other) { return hash_of(at(other).replica.key); });
-    return;
-  }
+  const uint32_t head = by_key_.find_or_insert(hash_of(s.replica.key), slot, [&](uint32_t other) {
+    return at(other).replica.key == s.replica.key;
+  });
+  if (head == kNone) return;
   // Behind the head, so that the index entry need not change.
   s.next_same_key = at(head).next_same_key;
   at(head).next_same_key = slot;
@@ -83,7 +117,7 @@ void ReplicaTable::unlink_key(uint32_t slot) {
     if (s.next_same_key != kNone)
       by_key_.replace(hash, slot, s.next_same_key);
     else
-      by_key_.erase(hash, slot, [&](uint32_t other) { return hash_of(at(other).replica.key); });
+      by_key_.erase(hash, slot);
     return;
   }
   uint32_t before = head;

@@ -3,8 +3,9 @@
 Patterns are matched against paths from the root, with forward slashes. A table's first matching row wins.
 """
 
-# The pure core takes time, ids, errors and their text forms from common/ and nothing else of it.
-PURE_COMMON = r"common/(ids|time|units|error|check|names|text)\.h"
+# The pure core takes time, ids, errors and their text forms from common/, memory for its tables, and
+# nothing else of it.
+PURE_COMMON = r"common/(ids|time|units|error|check|names|text|zeroed_memory)\.h"
 COMMON = r"common/.*"
 WIRE = r"berth/v1/.*"
 RECORDS = r"berth/store/v1/.*"
