@@ -127,11 +127,13 @@ void retire(const Context& c, const Replica& replica, Why why) {
 
 void retire_all(const Context& c, const std::vector<ReplicaId>& replicas, Why why) {
   if (replicas.empty()) return;
-  const ReplicaTable& table = c.draft.base().replicas();
+  std::vector<uint32_t> found(replicas.size());
+  c.draft.base_replicas().slots_of(replicas, found);
   std::vector<std::pair<ReplicaId, uint32_t>> installed;
   std::vector<ReplicaId> unprotected;
-  for (const ReplicaId id : replicas) {
-    const uint32_t slot = table.slot_of(id);
+  for (size_t i = 0; i < found.size(); ++i) {
+    const ReplicaId id = replicas[i];
+    const uint32_t slot = found[i];
     if (c.draft.lease_count(id, slot) == 0) unprotected.push_back(id);
     if (slot == ReplicaTable::kNone)
       move_to(c, *c.draft.find<Replica>(id), ReplicaState::kRetiring, why);
@@ -273,11 +275,14 @@ void end_lease(const Context& c, const Lease& lease, std::string reason) {
                 .lease = lease.id,
                 .reason = std::move(reason)});
   c.draft.forget<Lease>(lease.id);
+  std::vector<uint32_t> slots(replicas.size());
+  c.draft.base_replicas().slots_of(replicas, slots);
   std::vector<ReplicaId> unprotected;
-  for (const ReplicaId id : replicas) {
-    const Replica* replica = c.draft.find<Replica>(id);
-    if (replica && replica->state == ReplicaState::kRetiring && c.draft.lease_count(id) == 0)
-      unprotected.push_back(id);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const Replica* replica = c.draft.find_replica(replicas[i], slots[i]);
+    if (replica && replica->state == ReplicaState::kRetiring &&
+        c.draft.lease_count(replicas[i], slots[i]) == 0)
+      unprotected.push_back(replicas[i]);
   }
   if (!unprotected.empty()) ask_reclaim(c, unprotected);
 }

@@ -280,17 +280,21 @@ void Directory::account(const Pin& pin, int sign) {
 }
 
 void Directory::count_lease(const Lease& lease, int sign) {
-  for (const ReplicaId id : lease.replicas) {
-    const uint32_t slot = replicas_.slot_of(id);
+  PoolEntry* entry = nullptr;
+  std::vector<uint32_t> slots(lease.replicas.size());
+  replicas_.slots_of(lease.replicas, slots);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const ReplicaId id = lease.replicas[i];
+    const uint32_t slot = slots[i];
     if (slot == ReplicaTable::kNone) {
       count_lease_of_unknown(id, sign);
       continue;
     }
     ReplicaSlot& s = replicas_.at(slot);
-    PoolEntry& entry = pool_entry(s.replica.pool);
-    if (s.lease_count == 0) ++entry.leased_replicas;
+    if (!entry || entry->pool.id != s.replica.pool) entry = &pool_entry(s.replica.pool);
+    if (s.lease_count == 0) ++entry->leased_replicas;
     s.lease_count += static_cast<uint32_t>(sign);
-    if (s.lease_count == 0) --entry.leased_replicas;
+    if (s.lease_count == 0) --entry->leased_replicas;
   }
 }
 

@@ -12,8 +12,7 @@ void Draft::stage(Mutation mutation) {
   const auto position = static_cast<uint32_t>(staged_.size());
   Staged staged{std::move(mutation), newest(key)};
   if (staged.previous == kNone)
-    newest_.insert(hash_of_key(key), position,
-                   [&](uint32_t other) { return hash_of_key(staged_[other].mutation.key); });
+    newest_.insert(hash_of_key(key), position);
   else
     newest_.replace(hash_of_key(key), staged.previous, position);
   ++staged_of_kind_[static_cast<size_t>(key.kind)];
@@ -50,8 +49,11 @@ void Draft::forget_together(std::vector<ReplicaId> ids) {
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   StagedRuns::Run run{.forgets = true};
   const ReplicaTable& table = base_.replicas();
-  for (const ReplicaId id : ids) {
-    const uint32_t slot = table.slot_of(id);
+  std::vector<uint32_t> slots(ids.size());
+  table.slots_of(ids, slots);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const ReplicaId id = ids[i];
+    const uint32_t slot = slots[i];
     if (find<Pin>(id)) stage(Mutation{RecordTraits<Pin>::key(id), Forgotten{}});
     if (slot != ReplicaTable::kNone) {
       run.replicas.push_back(table.at(slot).replica);
@@ -99,8 +101,7 @@ void Draft::roll_back_single() {
   if (std::holds_alternative<Replica>(last.mutation.value)) forget_last_written();
   const auto position = static_cast<uint32_t>(staged_.size() - 1);
   if (last.previous == kNone)
-    newest_.erase(hash_of_key(key), position,
-                  [&](uint32_t other) { return hash_of_key(staged_[other].mutation.key); });
+    newest_.erase(hash_of_key(key), position);
   else
     newest_.replace(hash_of_key(key), position, last.previous);
   --staged_of_kind_[static_cast<size_t>(key.kind)];
@@ -143,8 +144,7 @@ void Draft::index_by_object(Written written) const {
       by_object_.find(hash, [&](uint32_t other) { return replica_at(written_[other]).key == key; });
   written_.push_back(written);
   if (written.older == kNone)
-    by_object_.insert(hash, position,
-                      [&](uint32_t other) { return hash_of(replica_at(written_[other]).key); });
+    by_object_.insert(hash, position);
   else
     by_object_.replace(hash, written.older, position);
 }
@@ -164,8 +164,7 @@ void Draft::forget_last_written() {
   const uint64_t hash = hash_of(replica_at(last).key);
   const auto position = static_cast<uint32_t>(written_.size() - 1);
   if (last.older == kNone)
-    by_object_.erase(hash, position,
-                     [&](uint32_t other) { return hash_of(replica_at(written_[other]).key); });
+    by_object_.erase(hash, position);
   else
     by_object_.replace(hash, position, last.older);
   written_.pop_back();

@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include "server/directory/batch_index.h"
 #include "server/directory/directory.h"
 #include "server/directory/event.h"
-#include "server/directory/slot_index.h"
 #include "server/directory/staged_runs.h"
 
 namespace berth {
@@ -82,6 +82,7 @@ class Draft {
   }
   template <class Visit>
   void each_replica(const ObjectKey& key, uint32_t head, Visit visit) const;
+  const ReplicaTable& base_replicas() const { return base_.replicas(); }
   // As find(), of a replica that the table has in this slot, or nowhere.
   const Replica* find_replica(ReplicaId id, uint32_t slot) const;
 
@@ -168,7 +169,7 @@ class Draft {
   const Directory& base_;
   IdCounters counters_;
   std::deque<Staged> staged_;  // a deque: records handed out stay where they are
-  SlotIndex newest_;           // record key ─▶ position
+  BatchIndex newest_;          // record key ─▶ position
   std::array<uint32_t, kKinds> staged_of_kind_{};
   StagedRuns runs_;
   std::unordered_map<PoolId, PoolUsage> pool_usage_;
@@ -176,7 +177,7 @@ class Draft {
   std::unordered_map<SessionId, SessionUsage> session_usage_;
   // Made when somebody asks: most batches never do.
   mutable std::vector<Written> written_;  // in the order of the writes
-  mutable SlotIndex by_object_;           // object key ─▶ newest in written_
+  mutable BatchIndex by_object_;          // object key ─▶ newest in written_
   mutable size_t indexed_runs_ = 0;
   mutable std::vector<std::pair<const Lease*, int>> lease_changes_;  // not in lease_count_ yet
   mutable std::unordered_map<ReplicaId, int32_t> lease_count_;

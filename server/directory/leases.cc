@@ -46,9 +46,12 @@ Result<Outcome> handle(const Context& c, const Acquire& command) {
   if (!readers) return tl::unexpected(readers.error());
 
   Acquired answer;
+  answer.classes.reserve(command.digests.size());
   std::vector<const Replica*> found;
-  for (const Digest& digest : command.digests) {
-    const ChunkView chunk = look_up(c.draft, *ns, digest, *readers, &found);
+  found.reserve(command.digests.size());
+  ChunkLookup lookup(c.draft, *ns, command.digests, *readers);
+  for (size_t i = 0; i < command.digests.size(); ++i) {
+    const ChunkView chunk = lookup.next(&found);
     if (chunk.chunk_class == ChunkClass::kMiss) {
       answer.miss = chunk.miss;
       break;
@@ -66,6 +69,8 @@ Result<Outcome> handle(const Context& c, const Acquire& command) {
     lease.taken = c.now;
     lease.ttl = command.ttl.millis ? command.ttl : c.config.lease_ttl_default;
     lease.expires = c.now + lease.ttl;
+    answer.replicas.reserve(found.size());
+    lease.replicas.reserve(found.size());
     for (const Replica* replica : found) {
       answer.replicas.push_back(*replica);
       lease.replicas.push_back(replica->id);

@@ -2,10 +2,15 @@
 // (over a draft) share, so that they cannot differ.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <span>
 #include <vector>
 
 #include "server/directory/access.h"
+#include "server/directory/mutation.h"
 #include "server/directory/records.h"
+#include "server/directory/replica_table.h"
 
 namespace berth {
 
@@ -44,44 +49,124 @@ struct ChunkView {
   MissReason miss = MissReason::kNone;
 };
 
-// World: `each_replica(key, visit)`, `find<Pool>(id)`, `find<Presence>(session)`. On a hit,
-// `replicas` gets one copy for each shard and part, in that order; on a miss it is left as it was.
+// Judges the chunks of one call in their order, for as long as its world does not change.
+//
+// World: `base_replicas()`, the installed table; `each_replica(key, first_slot, visit)`, which is
+// told the key's first slot in that table; `find<Pool>(id)`, `find<Presence>(session)`.
+//
+// Keys are looked for a group ahead of the judgement, so that the lines of many come side by side;
+// the first group is small, because a call often ends with its first chunk.
 template <class World>
-ChunkView look_up(const World& world, const Namespace& ns, const Digest& digest,
-                  const std::vector<Reader>& readers, std::vector<const Replica*>* replicas) {
+class ChunkLookup {
+ public:
+  ChunkLookup(const World& world, const Namespace& ns, std::span<const Digest> digests,
+              const std::vector<Reader>& readers)
+      : world_(world), ns_(ns), digests_(digests), readers_(readers) {}
+
+  // The next chunk; at most as many calls as there are digests, the last of them the first that
+  // answers a miss. On a hit, `replicas` gets one copy for each shard and part, in that order; on a
+  // miss it is left as it was.
+  ChunkView next(std::vector<const Replica*>* replicas);
+
+ private:
+  static constexpr size_t kFirstGroup = 4;
+  static constexpr size_t kGroup = 32;
+  static constexpr size_t kPools = 8;
+
+  struct Copy {
+    MissReason obstacle = MissReason::kNotPresent;
+    const Replica* replica = nullptr;
+    bool is_local = false;
+  };
+  struct PoolView {
+    PoolId id;
+    const Pool* pool = nullptr;
+    const Presence* owner = nullptr;
+  };
+
+  Copy best_copy(const Reader& reader);
+  const PoolView& pool_of(const Replica& replica);
+  void look_ahead();
+
+  const World& world_;
+  const Namespace& ns_;
+  const std::span<const Digest> digests_;
+  const std::vector<Reader>& readers_;
+  // The group: keys before `at_` are judged. Behind it, the key that comes next.
+  std::array<ObjectKey, kGroup> keys_;
+  std::array<uint32_t, kGroup> slots_;
+  size_t at_ = 0;
+  size_t end_ = 0;
+  size_t digest_ = 0;
+  uint32_t shard_ = 0;
+  uint32_t part_ = 0;
+  // What was found out about pools: neighbours mostly lie in the same ones.
+  std::array<PoolView, kPools> pools_{};
+};
+
+template <class World>
+ChunkView ChunkLookup<World>::next(std::vector<const Replica*>* replicas) {
   const size_t before = replicas ? replicas->size() : 0;
   ChunkView view{ChunkClass::kL1Local, MissReason::kNone};
   bool some_present = false;
-  for (uint32_t shard = 0; shard < ns.spec.shards; ++shard) {
-    const Reader& reader = readers[readers.size() == 1 ? 0 : shard];
-    for (uint32_t part = 0; part < ns.spec.parts; ++part) {
-      MissReason best = MissReason::kNotPresent;
-      const Replica* found = nullptr;
-      bool is_local = false;
-      world.each_replica(key_of(ns, digest, shard, part), [&](const Replica& replica) {
-        const Pool* pool = world.template find<Pool>(replica.pool);
-        const MissReason why =
-            obstacle(replica, ns, *pool, world.template find<Presence>(pool->owner), reader);
-        const bool local = pool->owner == reader.worker;
-        if (is_better(why, best) || (why == MissReason::kNone && local && !is_local)) {
-          best = why;
-          found = &replica;
-          is_local = local;
-        }
-        return !(best == MissReason::kNone && is_local);
-      });
-      some_present |= best != MissReason::kNotPresent;
-      if (best != MissReason::kNone) {
+  for (uint32_t shard = 0; shard < ns_.spec.shards; ++shard) {
+    const Reader& reader = readers_[readers_.size() == 1 ? 0 : shard];
+    for (uint32_t part = 0; part < ns_.spec.parts; ++part) {
+      const Copy copy = best_copy(reader);
+      some_present |= copy.obstacle != MissReason::kNotPresent;
+      if (copy.obstacle != MissReason::kNone) {
         if (replicas) replicas->resize(before);
         const bool incomplete =
-            best == MissReason::kNotPresent && (some_present || shard + part > 0);
-        return {ChunkClass::kMiss, incomplete ? MissReason::kIncomplete : best};
+            copy.obstacle == MissReason::kNotPresent && (some_present || shard + part > 0);
+        return {ChunkClass::kMiss, incomplete ? MissReason::kIncomplete : copy.obstacle};
       }
-      if (!is_local) view.chunk_class = ChunkClass::kL1Shared;
-      if (replicas) replicas->push_back(found);
+      if (!copy.is_local) view.chunk_class = ChunkClass::kL1Shared;
+      if (replicas) replicas->push_back(copy.replica);
     }
   }
   return view;
+}
+
+// Of the next key.
+template <class World>
+typename ChunkLookup<World>::Copy ChunkLookup<World>::best_copy(const Reader& reader) {
+  if (at_ == end_) look_ahead();
+  Copy best;
+  world_.each_replica(keys_[at_], slots_[at_], [&](const Replica& replica) {
+    const PoolView& view = pool_of(replica);
+    const MissReason why = obstacle(replica, ns_, *view.pool, view.owner, reader);
+    const bool is_local = view.pool->owner == reader.worker;
+    if (is_better(why, best.obstacle) || (why == MissReason::kNone && is_local && !best.is_local))
+      best = {why, &replica, is_local};
+    return !(best.obstacle == MissReason::kNone && best.is_local);
+  });
+  ++at_;
+  return best;
+}
+
+template <class World>
+const typename ChunkLookup<World>::PoolView& ChunkLookup<World>::pool_of(const Replica& replica) {
+  PoolView& view = pools_[replica.pool.value() % kPools];
+  if (view.id != replica.pool) {
+    const Pool* pool = world_.template find<Pool>(replica.pool);
+    view = {replica.pool, pool, world_.template find<Presence>(pool->owner)};
+  }
+  return view;
+}
+
+template <class World>
+void ChunkLookup<World>::look_ahead() {
+  const size_t most = end_ == 0 ? kFirstGroup : kGroup;
+  at_ = end_ = 0;
+  while (end_ < most && digest_ < digests_.size()) {
+    keys_[end_++] = key_of(ns_, digests_[digest_], shard_, part_);
+    if (++part_ < ns_.spec.parts) continue;
+    part_ = 0;
+    if (++shard_ < ns_.spec.shards) continue;
+    shard_ = 0;
+    ++digest_;
+  }
+  world_.base_replicas().first_slots_of({keys_.data(), end_}, {slots_.data(), end_});
 }
 
 }  // namespace berth

@@ -31,13 +31,18 @@ bool is_named_first(Named& named, ReplicaId id) {
 // its order: what is known of the last one is kept for the next, and they are written together.
 class Committing {
  public:
-  Committing(const Context& c, const Commit& command) : c_(c), command_(command) {}
+  Committing(const Context& c, const Commit& command)
+      : c_(c), command_(command), found_(command.replicas.size()) {
+    c.draft.base_replicas().slots_of(command.replicas, found_);
+    ready_.reserve(found_.size());
+    slots_.reserve(found_.size());
+  }
 
   Result<CommitCode> decide(size_t i) {
     const ReplicaId id = command_.replicas[i];
     const uint64_t offset = command_.offsets[i];
     if (!ready_.empty() && id <= ready_.back().id) write();  // out of order, or named again
-    const uint32_t slot = c_.draft.base().replicas().slot_of(id);
+    const uint32_t slot = found_[i];
     const Replica* replica = c_.draft.find_replica(id, slot);
     if (!replica) return CommitCode::kUnknown;
     if (!is_open(*replica))
@@ -105,6 +110,7 @@ class Committing {
 
   const Context& c_;
   const Commit& command_;
+  std::vector<uint32_t> found_;  // slots of what it names
   const Reservation* reservation_ = nullptr;
   bool is_mine_ = false;
   std::vector<ReplicaId>* closing_ = nullptr;
@@ -203,8 +209,11 @@ Result<Outcome> handle(const Context& c, const ReclaimAck& command) {
   std::vector<ReplicaId> gone;
   Named named;
   const Pool* pool = nullptr;
-  for (const ReplicaId id : command.replicas) {
-    const uint32_t slot = c.draft.base().replicas().slot_of(id);
+  std::vector<uint32_t> slots(command.replicas.size());
+  c.draft.base_replicas().slots_of(command.replicas, slots);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const ReplicaId id = command.replicas[i];
+    const uint32_t slot = slots[i];
     const Replica* replica = c.draft.find_replica(id, slot);
     if (replica && (!pool || pool->id != replica->pool)) pool = c.draft.find<Pool>(replica->pool);
     const bool is_freed = replica && replica->state == ReplicaState::kRetiring &&

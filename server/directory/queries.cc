@@ -29,18 +29,20 @@ MissReason obstacle(const Replica& replica, const Namespace& ns, const Pool& poo
 
 namespace {
 
-// The installed directory as look_up() wants it.
+// The installed directory as ChunkLookup wants it.
 struct Installed {
   const Directory& directory;
+
+  const ReplicaTable& base_replicas() const { return directory.replicas(); }
 
   template <class R>
   const R* find(KeyOf<R> key) const {
     return directory.find<R>(key);
   }
   template <class Visit>
-  void each_replica(const ObjectKey& key, Visit visit) const {
+  void each_replica(const ObjectKey&, uint32_t first_slot, Visit visit) const {
     const ReplicaTable& table = directory.replicas();
-    for (uint32_t slot = table.first_slot_of(key); slot != ReplicaTable::kNone;
+    for (uint32_t slot = first_slot; slot != ReplicaTable::kNone;
          slot = table.at(slot).next_same_key)
       if (!visit(table.at(slot).replica)) return;
   }
@@ -53,8 +55,9 @@ ProbeAnswer probe(const Directory& directory, const Namespace& ns, std::span<con
   ProbeAnswer answer;
   answer.classes.reserve(digests.size());
   const Installed world{directory};
-  for (const Digest& digest : digests) {
-    const ChunkView chunk = look_up(world, ns, digest, readers, nullptr);
+  ChunkLookup lookup(world, ns, digests, readers);
+  for (size_t i = 0; i < digests.size(); ++i) {
+    const ChunkView chunk = lookup.next(nullptr);
     if (chunk.chunk_class == ChunkClass::kMiss) {
       answer.miss = chunk.miss;
       break;

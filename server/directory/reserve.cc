@@ -4,6 +4,7 @@
 
 #include "common/text.h"
 #include "server/directory/access.h"
+#include "server/directory/batch_index.h"
 #include "server/directory/context.h"
 #include "server/directory/queries.h"
 #include "server/policy/placement.h"
@@ -25,7 +26,7 @@ class Granting {
   StoreCode decide(const ObjectKey& key, uint32_t head, uint64_t size_bytes, PoolId& pool) {
     const uint64_t hash = hash_of(key);
     if (granted_index_.find(hash, [&](uint32_t at) { return *granted_[at] == key; }) !=
-        SlotIndex::kNone)
+        BatchIndex::kNone)
       return StoreCode::kBeingWritten;  // twice in one batch: granted once
     if (const StoreCode have = already_there(key, head); have != StoreCode::kGranted) return have;
     need(size_bytes);
@@ -38,8 +39,7 @@ class Granting {
     chosen.free_bytes -= chosen.needed_bytes;
     namespace_free_ -= chosen.needed_bytes;
     pool = chosen.pool;
-    granted_index_.insert(hash, static_cast<uint32_t>(granted_.size()),
-                          [&](uint32_t at) { return hash_of(*granted_[at]); });
+    granted_index_.insert(hash, static_cast<uint32_t>(granted_.size()));
     granted_.push_back(&key);
     return StoreCode::kGranted;
   }
@@ -116,7 +116,7 @@ class Granting {
   uint64_t namespace_free_ = 0;
   uint64_t needed_for_bytes_ = 0;  // the size that the candidates' needs are of
   std::vector<const ObjectKey*> granted_;
-  SlotIndex granted_index_;
+  BatchIndex granted_index_;
 };
 
 Result<> check_shape(const Context& c, const Reserve& command, const Namespace& ns) {
@@ -204,14 +204,14 @@ Result<Outcome> handle(const Context& c, const Reserve& command) {
     skip_all(StoreCode::kSkippedSessionLimit);
   } else {
     Granting granting(c, **client, *c.draft.find<Session>(command.id.caller.session), *ns);
-    const ReplicaTable& table = c.draft.base().replicas();
+    std::vector<uint32_t> heads(command.keys.size());
+    c.draft.base_replicas().first_slots_of(command.keys, heads);
     items.reserve(command.keys.size());
     operation.pools.reserve(command.keys.size());
     for (size_t i = 0; i < command.keys.size(); ++i) {
       const uint64_t size = command.sizes.size() == 1 ? command.sizes[0] : command.sizes[i];
       PoolId pool;
-      const StoreCode code =
-          granting.decide(command.keys[i], table.first_slot_of(command.keys[i]), size, pool);
+      const StoreCode code = granting.decide(command.keys[i], heads[i], size, pool);
       operation.codes.push_back(static_cast<uint8_t>(code));
       if (code != StoreCode::kGranted) continue;
       items.push_back({static_cast<uint32_t>(items.size()), command.keys[i], pool, size});

@@ -14,17 +14,10 @@ size_t SlotIndex::memory_bytes() const {
          fills_.capacity() * sizeof(Fill) + overflow_.capacity() * sizeof(Entry);
 }
 
-void SlotIndex::place(Entry* segment, Entry entry) {
-  size_t i = home_of(entry.tag);
-  while (segment[i].is_set()) i = next(i);
-  segment[i] = entry;
-}
-
 SlotIndex::Entry* SlotIndex::entry_of(uint32_t tag, uint32_t slot) {
   Entry* const segment = segment_of(tag);
-  for (size_t i = home_of(tag); segment[i].is_set(); i = next(i))
-    if (segment[i].slot() == slot) return &segment[i];
-  return nullptr;
+  const auto is_it = [slot](uint32_t other) { return other == slot; };
+  return const_cast<Entry*>(probing::find(segment, kSegment, tag, is_it));
 }
 
 void SlotIndex::insert(uint64_t hash, uint32_t slot) {
@@ -37,7 +30,7 @@ void SlotIndex::insert(uint64_t hash, uint32_t slot) {
     return;
   }
   ++fills_[number_of(tag)].count;
-  place(segment_of(tag), {slot + 1, tag});
+  probing::place(segment_of(tag), kSegment, {slot + 1, tag});
 }
 
 void SlotIndex::split(uint32_t tag) {
@@ -65,7 +58,7 @@ void SlotIndex::split(uint32_t tag) {
   for (const Entry& entry : entries->entries) {
     if (!entry.is_set()) continue;
     const bool moves = entry.tag >> (32 - depth) & 1;
-    place((moves ? fresh_segment : old_segment).entries.data(), entry);
+    probing::place((moves ? fresh_segment : old_segment).entries.data(), kSegment, entry);
     ++fills_[moves ? fresh : old].count;
   }
 }
@@ -89,16 +82,7 @@ void SlotIndex::erase(uint64_t hash, uint32_t slot) {
   --size_;
   --fills_[number_of(tag)].count;
   Entry* const segment = segment_of(tag);
-  auto hole = static_cast<size_t>(erased - segment);
-  for (size_t i = next(hole); segment[i].is_set(); i = next(i)) {
-    const size_t want = home_of(segment[i].tag);
-    // Move back unless the entry's home lies cyclically in (hole, i].
-    const bool stays = hole <= i ? (hole < want && want <= i) : (hole < want || want <= i);
-    if (stays) continue;
-    segment[hole] = segment[i];
-    hole = i;
-  }
-  segment[hole] = Entry{};
+  probing::erase(segment, kSegment, static_cast<size_t>(erased - segment));
 }
 
 }  // namespace berth

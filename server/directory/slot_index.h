@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "server/directory/chunked_array.h"
+#include "server/directory/probing.h"
 
 namespace berth {
 
@@ -46,8 +47,7 @@ class SlotIndex {
   uint32_t find(uint64_t hash, Equal equal) const {
     const uint32_t tag = tag_of(hash);
     const Entry* const segment = segment_of(tag);
-    for (size_t i = home_of(tag); segment[i].is_set(); i = next(i))
-      if (segment[i].tag == tag && equal(segment[i].slot())) return segment[i].slot();
+    if (const Entry* found = probing::find(segment, kSegment, tag, equal)) return found->slot();
     for (const Entry& entry : overflow_)
       if (entry.tag == tag && equal(entry.slot())) return entry.slot();
     return kNone;
@@ -75,13 +75,7 @@ class SlotIndex {
   static constexpr size_t kFilledMax = kSegment / 4 * 3;
   static constexpr unsigned kDepthMax = 32 - kSegmentBits;  // then all bits of the tag are used
 
-  struct Entry {
-    uint32_t slot_plus_one;  // 0: empty, so that fresh memory is
-    uint32_t tag;
-
-    bool is_set() const { return slot_plus_one != 0; }
-    uint32_t slot() const { return slot_plus_one - 1; }
-  };
+  using Entry = probing::Entry;
   struct Segment {
     std::array<Entry, kSegment> entries;
   };
@@ -91,10 +85,8 @@ class SlotIndex {
     unsigned depth = 0;
   };
 
-  static uint32_t tag_of(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
+  static uint32_t tag_of(uint64_t hash) { return probing::tag_of(hash); }
   static size_t home_of(uint32_t tag) { return tag % kSegment; }
-  static size_t next(size_t i) { return (i + 1) % kSegment; }
-  static void place(Entry* segment, Entry entry);
 
   size_t place_in_directory(uint32_t tag) const {
     return static_cast<size_t>(uint64_t{tag} << depth_ >> 32);

@@ -166,8 +166,10 @@ void Evictor::committed(const Directory& directory, const Commit& commit) {
   std::pair<PoolId, NamespaceId> where;
   uint8_t index = 0;
   EvictionPolicy* policy = nullptr;
-  for (size_t i = 0; i < commit.replicas.size(); ++i) {
-    const uint32_t slot = directory.replicas().slot_of(commit.replicas[i]);
+  std::vector<uint32_t> slots(commit.replicas.size());
+  directory.replicas().slots_of(commit.replicas, slots);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const uint32_t slot = slots[i];
     if (slot == ReplicaTable::kNone || slots_.is_held(slot)) continue;
     const Replica& replica = directory.replicas().at(slot).replica;
     if (replica.state != ReplicaState::kReady) continue;
@@ -191,9 +193,11 @@ void Evictor::committed(const Directory& directory, const Commit& commit) {
 }
 
 void Evictor::acquired(const Directory& directory, const Acquired& acquired) {
-  std::vector<uint32_t> slots;
-  for (const Replica& replica : acquired.replicas)
-    slots.push_back(directory.replicas().slot_of(replica.id));
+  std::vector<ReplicaId> ids;
+  ids.reserve(acquired.replicas.size());
+  for (const Replica& replica : acquired.replicas) ids.push_back(replica.id);
+  std::vector<uint32_t> slots(ids.size());
+  directory.replicas().slots_of(ids, slots);
   used(directory, slots, &EvictionPolicy::request);
 }
 
@@ -214,9 +218,14 @@ void Evictor::found(const Directory& directory, const Reserve& reserve, const Re
 void Evictor::used(const Directory& directory, std::span<const uint32_t> slots,
                    void (EvictionPolicy::*announce)()) {
   std::map<std::pair<PoolId, uint8_t>, std::vector<uint32_t>> by_group;
-  for (const uint32_t slot : slots)
-    if (slot != ReplicaTable::kNone && slots_.is_held(slot))
-      by_group[{directory.replicas().at(slot).replica.pool, slots_.at(slot).group}].push_back(slot);
+  std::pair<PoolId, uint8_t> last;
+  std::vector<uint32_t>* group = nullptr;
+  for (const uint32_t slot : slots) {
+    if (slot == ReplicaTable::kNone || !slots_.is_held(slot)) continue;
+    const std::pair here(directory.replicas().at(slot).replica.pool, slots_.at(slot).group);
+    if (!group || here != last) group = &by_group[last = here];
+    group->push_back(slot);
+  }
   for (const auto& [where, own] : by_group) {
     EvictionPolicy& policy = *pools_[where.first][where.second].policy;
     (policy.*announce)();

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "tests/bench/rpc/directory_flows.h"
 #include "tests/bench/core/objects.h"
+#include "tests/bench/rpc/directory_flows.h"
 
 namespace berth::bench {
 

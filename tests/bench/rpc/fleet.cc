@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "common/rpc_channel.h"
-#include "tests/bench/rpc/load.h"
 #include "tests/bench/core/objects.h"
+#include "tests/bench/rpc/load.h"
 #include "tests/bench/rpc/process_facts.h"
 
 namespace berth::bench {
