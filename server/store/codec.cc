@@ -6,17 +6,13 @@
 namespace berth {
 namespace {
 
-// After a reservation's first replica id: sorts behind that replica and before the next.
-constexpr char kReservationSuffix = '\xFF';
-constexpr size_t kIdBytes = 8;
-
 void append_id(uint64_t id, std::string& key) {
   for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<char>(id >> shift));
 }
 
 uint64_t id_at(std::string_view key, size_t at) {
   uint64_t id = 0;
-  for (size_t i = at; i < at + kIdBytes; ++i) id = id << 8 | static_cast<uint8_t>(key[i]);
+  for (size_t i = at; i < at + kIdKeyBytes; ++i) id = id << 8 | static_cast<uint8_t>(key[i]);
   return id;
 }
 
@@ -46,9 +42,8 @@ std::optional<Family> family_of(RecordKind kind) {
   }
 }
 
-tl::unexpected<Error> refuse_record(std::string_view family, std::string_view key) {
-  return refuse(Reason::kStoreCorrupt, "record of family " + std::string(family) + ", key 0x" +
-                                           to_hex(key) + ": does not read as a record of it");
+tl::unexpected<Error> refuse_record(Family family, std::string_view key) {
+  return tl::unexpected(unreadable_record(family, key));
 }
 
 template <class Message>
@@ -57,6 +52,20 @@ bool parse(std::string_view value, Message& message) {
 }
 
 }  // namespace
+
+std::string key_of_id(uint64_t id) {
+  std::string key;
+  append_id(id, key);
+  return key;
+}
+
+uint64_t id_of_key(std::string_view key) { return id_at(key, 0); }
+
+Error unreadable_record(Family family, std::string_view key) {
+  return {Reason::kStoreCorrupt,
+          "record of family " + std::string(kFamilyNames[static_cast<size_t>(family)]) +
+              ", key 0x" + to_hex(key) + ": does not read as a record of it"};
+}
 
 std::string encode_header(const StoreHeader& header) {
   store::v1::StoreHeader message;
@@ -74,7 +83,7 @@ Result<StoreHeader> decode_header(std::string_view value) {
   StoreHeader header;
   if (!parse(value, message) || message.schema() == 0 ||
       !read_id(message.store_id(), header.meta.store_id))
-    return refuse_record(kFamilyNames[0], kHeaderKey);
+    return refuse_record(Family::kMeta, kHeaderKey);
   header.schema = message.schema();
   header.meta.epoch = message.epoch();
   header.written_by = message.written_by();
@@ -90,7 +99,7 @@ std::string encode_clock(Time now) {
 
 Result<Time> decode_clock(std::string_view value) {
   store::v1::ClockRecord message;
-  if (!parse(value, message)) return refuse_record(kFamilyNames[0], kClockKey);
+  if (!parse(value, message)) return refuse_record(Family::kMeta, kClockKey);
   return Time{message.millis()};
 }
 
@@ -148,7 +157,7 @@ std::optional<EncodedChange> Codec::encode(const Mutation& mutation) {
   else
     append_id(mutation.key.first, key_);
   if (mutation.key.kind == RecordKind::kOperation) append_id(mutation.key.second, key_);
-  if (mutation.key.kind == RecordKind::kReservation) key_.push_back(kReservationSuffix);
+  if (mutation.key.kind == RecordKind::kReservation) key_.push_back(kKeySuffix);
 
   value_.clear();
   std::visit(
@@ -173,73 +182,74 @@ Result<Mutation> Codec::decode(Family family, std::string_view key, std::string_
   };
   if (family == Family::kMeta && key == kEvictionKey) {
     decode_as(EvictionSetting{}, key.size());
-    return decoded ? Result<Mutation>(*std::move(decoded)) : refuse_record(kFamilyNames[0], key);
+    return decoded ? Result<Mutation>(*std::move(decoded)) : refuse_record(Family::kMeta, key);
   }
-  if (key.size() < kIdBytes) return refuse_record(kFamilyNames[static_cast<size_t>(family)], key);
+  if (key.size() < kIdKeyBytes) return refuse_record(family, key);
   const uint64_t id = id_at(key, 0);
 
   switch (family) {
     case Family::kNamespaces: {
       Namespace record;
       record.id = NamespaceId(id);
-      decode_as(std::move(record), kIdBytes);
+      decode_as(std::move(record), kIdKeyBytes);
       break;
     }
     case Family::kSessions: {
       Session record;
       record.id = SessionId(id);
-      decode_as(std::move(record), kIdBytes);
+      decode_as(std::move(record), kIdKeyBytes);
       break;
     }
     case Family::kPools: {
       Pool record;
       record.id = PoolId(id);
-      decode_as(std::move(record), kIdBytes);
+      decode_as(std::move(record), kIdKeyBytes);
       break;
     }
     case Family::kReplicas: {
-      if (key.size() == kIdBytes + 1 && key.back() == kReservationSuffix) {
+      if (key.size() == kIdKeyBytes + 1 && key.back() == kKeySuffix) {
         Reservation record;
         record.first = ReplicaId(id);
-        decode_as(std::move(record), kIdBytes + 1);
+        decode_as(std::move(record), kIdKeyBytes + 1);
       } else {
         Replica record;
         record.id = ReplicaId(id);
-        decode_as(record, kIdBytes);
+        decode_as(record, kIdKeyBytes);
       }
       break;
     }
     case Family::kLeases: {
       Lease record;
       record.id = LeaseId(id);
-      decode_as(std::move(record), kIdBytes);
+      decode_as(std::move(record), kIdKeyBytes);
       break;
     }
     case Family::kOperations: {
-      if (key.size() != 2 * kIdBytes) break;
+      if (key.size() != 2 * kIdKeyBytes) break;
       Operation record;
       record.session = SessionId(id);
-      record.number = id_at(key, kIdBytes);
-      decode_as(std::move(record), 2 * kIdBytes);
+      record.number = id_at(key, kIdKeyBytes);
+      decode_as(std::move(record), 2 * kIdKeyBytes);
       break;
     }
     case Family::kJobs: {
       Job record;
       record.id = JobId(id);
-      decode_as(record, kIdBytes);
+      decode_as(record, kIdKeyBytes);
       break;
     }
     case Family::kPins: {
       Pin record;
       record.replica = ReplicaId(id);
-      decode_as(record, kIdBytes);
+      decode_as(record, kIdKeyBytes);
       break;
     }
     case Family::kMeta:
     case Family::kTasks:
-      break;  // the header is read apart; no task is written by this schema
+    case Family::kRuns:
+      break;  // header and runs are read apart; no task is written by this schema
   }
-  if (!decoded) return refuse_record(kFamilyNames[static_cast<size_t>(family)], key);
+  if (!decoded) return refuse_record(family, key);
   return *std::move(decoded);
 }
 

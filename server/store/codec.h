@@ -31,15 +31,17 @@ enum class Family : uint8_t {
   kOperations,
   kJobs,
   kPins,
+  kRuns,  // see rocks_runs.h
 };
-inline constexpr std::array<std::string_view, 10> kFamilyNames{
-    "meta",   "namespaces", "sessions",   "pools", "replicas",
-    "leases", "tasks",      "operations", "jobs",  "pins"};
+inline constexpr std::array<std::string_view, 11> kFamilyNames{
+    "meta",  "namespaces", "sessions", "pools", "replicas", "leases",
+    "tasks", "operations", "jobs",     "pins",  "runs"};
 
 // Raised when a record changes its meaning; then an older store is migrated at start, and a newer
 // one refused. 2: pins, the eviction setting, and what evicts a namespace, which an older berthd
-// would pass over; a store of schema 1 has none of them, so opening it makes it one of schema 2.
-inline constexpr uint32_t kStoreSchema = 2;
+// would pass over. 3: runs, and columns with one value for all. Each newer one reads what the older
+// ones wrote, so opening a store makes it one of the newest.
+inline constexpr uint32_t kStoreSchema = 3;
 
 // Where a store was made, so that a copy of it can be told from it: a file that no copy has. See
 // origin.h.
@@ -64,6 +66,16 @@ std::string encode_header(const StoreHeader& header);
 Result<StoreHeader> decode_header(std::string_view value);
 std::string encode_clock(Time now);
 Result<Time> decode_clock(std::string_view value);
+
+// Keys. Ids are big-endian; what a first id alone does not tell apart has a suffix, which sorts
+// behind that id and before the next.
+inline constexpr size_t kIdKeyBytes = 8;
+inline constexpr char kKeySuffix = '\xFF';
+std::string key_of_id(uint64_t id);
+uint64_t id_of_key(std::string_view key);  // its first eight bytes
+
+// kStoreCorrupt, naming the record.
+Error unreadable_record(Family family, std::string_view key);
 
 // One change of one family. The views belong to the codec and hold until its next call.
 struct EncodedChange {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "server/store/columns.h"
+
 namespace berth {
 namespace {
 
@@ -16,8 +18,20 @@ uint64_t big_endian(std::string_view bytes) {
   return value;
 }
 
-// Length without the padding of shorter digests; a digest that itself ends in zeros gets them back
-// as padding.
+template <class Enum>
+bool read_enum(uint32_t number, Enum min, Enum max, Enum& out) {
+  if (number < static_cast<uint32_t>(min) || number > static_cast<uint32_t>(max)) return false;
+  out = static_cast<Enum>(number);
+  return true;
+}
+
+template <class Strings>
+void write_all(const std::vector<std::string>& from, Strings* to) {
+  for (const std::string& text : from) *to->Add() = text;
+}
+
+}  // namespace
+
 size_t width_of(const Digest& digest) {
   size_t width = kDigestBytesMax;
   while (width > kDigestBytesMin && digest.bytes[width - 1] == 0) --width;
@@ -45,19 +59,10 @@ bool read_key(uint64_t namespace_id, uint32_t shard, uint32_t part, ObjectKey& k
   return true;
 }
 
-template <class Enum>
-bool read_enum(uint32_t number, Enum min, Enum max, Enum& out) {
-  if (number < static_cast<uint32_t>(min) || number > static_cast<uint32_t>(max)) return false;
-  out = static_cast<Enum>(number);
-  return true;
+bool read_state(uint32_t number, uint32_t why_number, ReplicaState& state, Why& why) {
+  return read_enum(number, ReplicaState::kReady, ReplicaState::kQuarantined, state) &&
+         read_enum(why_number, Why::kNone, kWhyLast, why);
 }
-
-template <class Strings>
-void write_all(const std::vector<std::string>& from, Strings* to) {
-  for (const std::string& text : from) *to->Add() = text;
-}
-
-}  // namespace
 
 std::string id_bytes(const Id128& id) {
   std::string bytes;
@@ -249,9 +254,7 @@ bool read(const store::v1::ReplicaRecord& message, Replica& record) {
   return record.pool.valid() &&
          read_key(message.namespace_id(), message.shard(), message.part(), record.key) &&
          read_digest(message.digest(), record.key.digest) &&
-         read_enum(message.state(), ReplicaState::kReady, ReplicaState::kQuarantined,
-                   record.state) &&
-         read_enum(message.why(), Why::kNone, kWhyLast, record.why);
+         read_state(message.state(), message.why(), record.state, record.why);
 }
 
 void write(const Reservation& record, store::v1::ReservationRecord& message) {
@@ -261,18 +264,22 @@ void write(const Reservation& record, store::v1::ReservationRecord& message) {
   message.set_deadline_millis(record.deadline.millis);
   message.set_write_within_millis(record.write_within.millis);
   message.set_quarantined(record.quarantined);
+  if (record.items.empty()) return;
+  const std::vector<ReservedItem>& items = record.items;
+  message.set_count(static_cast<uint32_t>(items.size()));
+  message.set_namespace_id(items[0].key.namespace_number);  // one Reserve names one namespace
+  if (items.back().index + 1 != items.size())
+    for (const ReservedItem& item : items) message.add_index(item.index);
   size_t width = kDigestBytesMin;
-  for (const ReservedItem& item : record.items) width = std::max(width, width_of(item.key.digest));
+  for (const ReservedItem& item : items) width = std::max(width, width_of(item.key.digest));
   std::string& digests = *message.mutable_digests();
-  for (const ReservedItem& item : record.items) {
-    message.set_namespace_id(item.key.namespace_number);  // one Reserve names one namespace
-    message.add_index(item.index);
-    digests.append(view_of(item.key.digest, width));
-    message.add_shards(item.key.shard);
-    message.add_parts(item.key.part);
-    message.add_pools(item.pool.value());
-    message.add_sizes(item.size_bytes);
-  }
+  digests.reserve(width * items.size());
+  for (const ReservedItem& item : items) digests.append(view_of(item.key.digest, width));
+  using Item = const ReservedItem&;
+  write_column(items, *message.mutable_shards(), [](Item item) { return item.key.shard; });
+  write_column(items, *message.mutable_parts(), [](Item item) { return item.key.part; });
+  write_column(items, *message.mutable_pools(), [](Item item) { return item.pool.value(); });
+  write_column(items, *message.mutable_sizes(), [](Item item) { return item.size_bytes; });
 }
 
 bool read(const store::v1::ReservationRecord& message, Reservation& record) {
@@ -282,25 +289,30 @@ bool read(const store::v1::ReservationRecord& message, Reservation& record) {
   record.deadline = Time{message.deadline_millis()};
   record.write_within = Duration{message.write_within_millis()};
   record.quarantined = message.quarantined();
-  const int count = message.index_size();
-  if (message.shards_size() != count || message.parts_size() != count ||
-      message.pools_size() != count || message.sizes_size() != count)
-    return false;
-  if (count == 0) return message.digests().empty();
+  const uint32_t count =
+      message.count() > 0 ? message.count() : static_cast<uint32_t>(message.index_size());
   const std::string_view digests = message.digests();
-  const size_t width = digests.size() / static_cast<size_t>(count);
-  if (width * static_cast<size_t>(count) != digests.size()) return false;
-  record.items.resize(static_cast<size_t>(count));
-  for (int i = 0; i < count; ++i) {
-    ReservedItem& item = record.items[static_cast<size_t>(i)];
-    item.index = message.index(i);
-    item.pool = PoolId(message.pools(i));
-    item.size_bytes = message.sizes(i);
+  if (count == 0) return digests.empty();
+  const size_t width = digests.size() / count;
+  if (count > record.granted || width < kDigestBytesMin || width * count != digests.size())
+    return false;
+  const int items = static_cast<int>(count);
+  if ((message.index_size() != items && message.index_size() != 0) ||
+      !is_column(message.shards(), items) || !is_column(message.parts(), items) ||
+      !is_column(message.pools(), items) || !is_column(message.sizes(), items))
+    return false;
+  record.items.resize(count);
+  for (int i = 0; i < items; ++i) {
+    const auto at = static_cast<uint32_t>(i);
+    ReservedItem& item = record.items[at];
+    item.index = message.index_size() > 0 ? message.index(i) : at;
+    item.pool = PoolId(value_at(message.pools(), i));
+    item.size_bytes = value_at(message.sizes(), i);
     if (item.index >= record.granted || !item.pool.valid()) return false;
-    if (!read_key(message.namespace_id(), message.shards(i), message.parts(i), item.key))
+    if (!read_key(message.namespace_id(), value_at(message.shards(), i),
+                  value_at(message.parts(), i), item.key))
       return false;
-    if (!read_digest(digests.substr(static_cast<size_t>(i) * width, width), item.key.digest))
-      return false;
+    if (!read_digest(digests.substr(at * width, width), item.key.digest)) return false;
   }
   return true;
 }
@@ -315,7 +327,10 @@ void write(const Lease& record, store::v1::LeaseRecord& message) {
   message.set_ttl_millis(record.ttl.millis);
   message.set_expires_millis(record.expires.millis);
   message.set_revoking(record.revoking);
-  for (const ReplicaId id : record.replicas) message.add_replicas(id.value());
+  message.mutable_steps()->Reserve(static_cast<int>(record.replicas.size()));
+  Steps steps;
+  for (const ReplicaId id : record.replicas)
+    message.mutable_steps()->AddAlreadyReserved(steps.to(id.value()));
 }
 
 bool read(const store::v1::LeaseRecord& message, Lease& record) {
@@ -325,8 +340,10 @@ bool read(const store::v1::LeaseRecord& message, Lease& record) {
   record.ttl = Duration{message.ttl_millis()};
   record.expires = Time{message.expires_millis()};
   record.revoking = message.revoking();
-  record.replicas.reserve(static_cast<size_t>(message.replicas_size()));
+  record.replicas.reserve(static_cast<size_t>(message.replicas_size() + message.steps_size()));
   for (const uint64_t id : message.replicas()) record.replicas.emplace_back(id);
+  Steps steps;
+  for (const int64_t step : message.steps()) record.replicas.emplace_back(steps.by(step));
   return record.session.valid();
 }
 
@@ -335,7 +352,13 @@ void write(const Operation& record, store::v1::OperationRecord& message) {
   message.set_content_hash(record.content_hash);
   message.set_codes(record.codes.data(), record.codes.size());
   message.set_first_replica(record.first.value());
-  for (const PoolId id : record.pools) message.add_pools(id.value());
+  // A value for many items is read back only where there are as many answers.
+  if (!record.pools.empty() && record.pools.size() <= record.codes.size())
+    write_column(record.pools, *message.mutable_pools(), [](PoolId id) { return id.value(); });
+  else
+    for (const PoolId id : record.pools) message.add_pools(id.value());
+  if (static_cast<size_t>(message.pools_size()) < record.pools.size())
+    message.set_pool_count(static_cast<uint32_t>(record.pools.size()));
   message.set_lease(record.lease.value());
   message.set_miss_reason(static_cast<uint32_t>(record.miss));
 }
@@ -344,7 +367,12 @@ bool read(const store::v1::OperationRecord& message, Operation& record) {
   record.content_hash = message.content_hash();
   record.codes.assign(message.codes().begin(), message.codes().end());
   record.first = ReplicaId(message.first_replica());
-  for (const uint64_t id : message.pools()) record.pools.emplace_back(id);
+  if (message.pool_count() > 0) {
+    if (message.pools_size() != 1 || message.pool_count() > record.codes.size()) return false;
+    record.pools.assign(message.pool_count(), PoolId(message.pools(0)));
+  } else {
+    for (const uint64_t id : message.pools()) record.pools.emplace_back(id);
+  }
   record.lease = LeaseId(message.lease());
   return read_enum(message.kind(), OperationKind::kReserve, OperationKind::kAcquire, record.kind) &&
          read_enum(message.miss_reason(), MissReason::kNone, MissReason::kStoreDegraded,

@@ -32,6 +32,17 @@ void write(const EvictionSetting& record, store::v1::EvictionRecord& message);
 [[nodiscard]] bool read(const store::v1::PinRecord& message, Pin& record);
 [[nodiscard]] bool read(const store::v1::EvictionRecord& message, EvictionSetting& record);
 
+// Parts of records, for the codec of runs.
+//
+// Length of a digest without the zeros at its end, and that many bytes: it is stored without the
+// padding of shorter ones, and one that itself ends in zeros gets them back as padding.
+size_t width_of(const Digest& digest);
+std::string_view view_of(const Digest& digest, size_t width);
+[[nodiscard]] bool read_digest(std::string_view bytes, Digest& digest);
+[[nodiscard]] bool read_key(uint64_t namespace_id, uint32_t shard, uint32_t part, ObjectKey& key);
+// Of a replica that is not part of a reservation.
+[[nodiscard]] bool read_state(uint32_t number, uint32_t why_number, ReplicaState& state, Why& why);
+
 // 16 bytes, most significant first; none for the invalid id.
 std::string id_bytes(const Id128& id);
 [[nodiscard]] bool read_id(std::string_view bytes, Id128& id);

@@ -108,6 +108,13 @@ rocksdb::Status RocksDatabase::sync_logs() {
   return {};
 }
 
+std::unique_ptr<rocksdb::Iterator> RocksDatabase::scan(Family family) {
+  rocksdb::ReadOptions options;
+  options.fill_cache = false;
+  options.readahead_size = size_t{2} << 20;
+  return std::unique_ptr<rocksdb::Iterator>(db_->NewIterator(options, handle(family)));
+}
+
 Result<std::optional<StoreHeader>> read_header(const RocksOptions& options) {
   const std::unique_ptr<rocksdb::Env> env = env_over(options.file_system);
   rocksdb::DBOptions db_options = database_options(options.memtable_bytes, options.open_files_max);

@@ -37,6 +37,9 @@ class RocksDatabase {
   rocksdb::ColumnFamilyHandle* handle(Family family) {
     return handles_[static_cast<size_t>(family)];
   }
+  // For reading a whole family once.
+  std::unique_ptr<rocksdb::Iterator> scan(Family family);
+  const std::string& folder() const { return folder_; }
 
  private:
   RocksDatabase() = default;

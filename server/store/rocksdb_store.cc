@@ -4,10 +4,13 @@
 #include <rocksdb/write_batch.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <filesystem>
+#include <iterator>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -18,6 +21,7 @@
 #include "server/store/log_check.h"
 #include "server/store/origin.h"
 #include "server/store/rocks_database.h"
+#include "server/store/rocks_runs.h"
 
 namespace berth {
 namespace {
@@ -25,26 +29,65 @@ namespace {
 // Records handed to the sink at once.
 constexpr size_t kLoadBatchRecords = 4096;
 
-// Pools before the replicas in them, replicas before the leases on them.
-constexpr std::array kLoadOrder{Family::kNamespaces, Family::kSessions, Family::kPools,
-                                Family::kReplicas,   Family::kLeases,   Family::kOperations,
-                                Family::kJobs,       Family::kTasks,    Family::kPins};
+// Pools before the replicas in them, runs before replicas that stand for themselves, replicas
+// before the leases on them.
+constexpr std::array kLoadOrder{
+    Family::kNamespaces, Family::kSessions,   Family::kPools, Family::kRuns,  Family::kReplicas,
+    Family::kLeases,     Family::kOperations, Family::kJobs,  Family::kTasks, Family::kPins};
 
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view view(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
-
-rocksdb::ReadOptions scan_options() {
-  rocksdb::ReadOptions options;
-  options.fill_cache = false;
-  options.readahead_size = size_t{2} << 20;
-  return options;
-}
 
 Result<uint32_t> open_files_of_process() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   return open_files_for(limit.rlim_cur);
 }
+
+}  // namespace
+
+namespace {
+
+// What is read, on its way to the sink in batches.
+class Outlet {
+ public:
+  Outlet(const Store::Sink& sink, const std::function<void(uint64_t)>& progress)
+      : sink_(sink), progress_(progress) {}
+
+  uint64_t records() const { return records_; }
+  void take(Mutation&& record) {
+    ++records_;
+    if (const Reservation* reservation = std::get_if<Reservation>(&record.value)) {
+      std::vector<Mutation> expanded = expand(*reservation);
+      make_room(expanded.size());
+      std::move(expanded.begin(), expanded.end(), std::back_inserter(batch_));
+    } else {
+      make_room(1);
+      batch_.push_back(std::move(record));
+    }
+  }
+  void take(std::span<const Replica> replicas) {
+    records_ += replicas.size();
+    make_room(replicas.size());
+    for (const Replica& replica : replicas) batch_.push_back(put_of(replica));
+  }
+  void hand_over() {
+    if (batch_.empty()) return;
+    sink_(std::exchange(batch_, {}));
+    if (progress_) progress_(records_);
+  }
+
+ private:
+  void make_room(size_t count) {
+    if (batch_.size() + count > kLoadBatchRecords) hand_over();
+    if (batch_.empty()) batch_.reserve(std::max(count, kLoadBatchRecords));
+  }
+
+  const Store::Sink& sink_;
+  const std::function<void(uint64_t)>& progress_;
+  std::vector<Mutation> batch_;
+  uint64_t records_ = 0;
+};
 
 }  // namespace
 
@@ -76,8 +119,9 @@ class RocksDbStore::Implementation {
   }
   Result<> put_header(const Meta& meta);
   Result<std::optional<std::string>> read_meta(std::string_view key);
-  Result<> load_family(Family family, const Sink& sink,
-                       const std::function<void(uint64_t)>& progress, uint64_t& records);
+  Result<> put(const Mutation& mutation);
+  Result<> put_all(std::span<const Mutation> mutations);
+  Result<> load_family(Family family, Outlet& outlet);
 
   const RocksDbStoreOptions options_;
   const StateLock lock_;
@@ -86,10 +130,14 @@ class RocksDbStore::Implementation {
   std::atomic<bool> is_broken_ = true;       // flush() looks from its own thread
   Codec codec_;
   rocksdb::WriteBatch batch_;
+  std::optional<RocksRuns> runs_;        // of database_
+  std::optional<Time> stored_now_;  // by a commit to database_
 };
 
 Result<> RocksDbStore::Implementation::open() {
   is_broken_ = true;
+  runs_.reset();
+  stored_now_.reset();
   database_.reset();
   const Result<size_t> logs = check_logs(rocks_.folder);
   if (!logs && logs.error().reason != Reason::kStoreCorrupt) return tl::unexpected(logs.error());
@@ -103,6 +151,7 @@ Result<> RocksDbStore::Implementation::open() {
   Result<std::unique_ptr<RocksDatabase>> opened = RocksDatabase::open(rocks_);
   if (!opened) return tl::unexpected(opened.error());
   database_ = *std::move(opened);
+  runs_.emplace(*database_, batch_, codec_);
   is_broken_ = false;
   return {};
 }
@@ -116,36 +165,57 @@ Result<> RocksDbStore::Implementation::put_header(const Meta& meta) {
   header.written_by = kVersion;
   // From now on this is where the store lives.
   Result<Origin> origin = ensure_origin(options_.directory);
-  if (!origin) return refuse(Reason::kStoreDegraded, origin.error().message);
+  if (!origin) {
+    is_broken_ = true;
+    return refuse(Reason::kStoreDegraded, origin.error().message);
+  }
   header.origin = *origin;
   batch_.Put(database_->handle(Family::kMeta), slice(kHeaderKey), encode_header(header));
   return {};
 }
 
+Result<> RocksDbStore::Implementation::put(const Mutation& mutation) {
+  if (const Meta* meta = std::get_if<Meta>(&mutation.value)) return put_header(*meta);
+  if (runs_->change(mutation)) return {};
+  const std::optional<EncodedChange> change = codec_.encode(mutation);
+  if (!change) return {};
+  rocksdb::ColumnFamilyHandle* family = database_->handle(change->family);
+  if (change->is_forgotten)
+    batch_.Delete(family, slice(change->key));
+  else
+    batch_.Put(family, slice(change->key), slice(change->value));
+  return {};
+}
+
+Result<> RocksDbStore::Implementation::put_all(std::span<const Mutation> mutations) {
+  while (!mutations.empty()) {
+    const size_t in_run = runs_->put(mutations);
+    if (in_run == 0)
+      if (auto done = put(mutations[0]); !done) return done;
+    mutations = mutations.subspan(std::max(in_run, size_t{1}));
+  }
+  const rocksdb::Status finished = runs_->finish();
+  return finished.ok() ? Result<>{} : broken(finished);
+}
+
 Result<> RocksDbStore::Implementation::commit(const std::vector<Mutation>& mutations, Time now,
                                               bool sync) {
   if (is_broken_) return refuse_broken();
+  if (!runs_->is_known())
+    if (auto known = runs_->read({}); !known)
+      return broken(rocksdb::Status::Corruption(known.error().message));
   batch_.Clear();
-  for (const Mutation& mutation : mutations) {
-    if (const Meta* meta = std::get_if<Meta>(&mutation.value)) {
-      if (auto put = put_header(*meta); !put) return put;
-      continue;
-    }
-    const std::optional<EncodedChange> change = codec_.encode(mutation);
-    if (!change) continue;
-    rocksdb::ColumnFamilyHandle* family = database_->handle(change->family);
-    if (change->is_forgotten)
-      batch_.Delete(family, slice(change->key));
-    else
-      batch_.Put(family, slice(change->key), slice(change->value));
-  }
-  batch_.Put(database_->handle(Family::kMeta), slice(kClockKey), encode_clock(now));
+  if (auto put = put_all(mutations); !put) return put;
+  if (now != stored_now_)
+    batch_.Put(database_->handle(Family::kMeta), slice(kClockKey), encode_clock(now));
 
   rocksdb::WriteOptions write;
   write.sync = options_.durability == Durability::kSync ||
                (sync && options_.durability != Durability::kNone);
   const rocksdb::Status written = database_->db().Write(write, &batch_);
-  return written.ok() ? Result<>{} : broken(written);
+  if (!written.ok()) return broken(written);
+  stored_now_ = now;
+  return {};
 }
 
 Result<> RocksDbStore::Implementation::flush() {
@@ -190,9 +260,11 @@ Result<Store::Loaded> RocksDbStore::Implementation::load(
     if (!now) return tl::unexpected(now.error());
     loaded.now = *now;
   }
+  Outlet outlet(sink, progress);
   for (const Family family : kLoadOrder)
-    if (auto read = load_family(family, sink, progress, loaded.records); !read)
-      return tl::unexpected(read.error());
+    if (auto read = load_family(family, outlet); !read) return tl::unexpected(read.error());
+  outlet.hand_over();
+  loaded.records = outlet.records();
   const auto eviction_bytes = read_meta(kEvictionKey);
   if (!eviction_bytes) return tl::unexpected(eviction_bytes.error());
   if (*eviction_bytes) {
@@ -204,29 +276,19 @@ Result<Store::Loaded> RocksDbStore::Implementation::load(
   return loaded;
 }
 
-Result<> RocksDbStore::Implementation::load_family(Family family, const Sink& sink,
-                                                   const std::function<void(uint64_t)>& progress,
-                                                   uint64_t& records) {
-  const std::unique_ptr<rocksdb::Iterator> at(
-      database_->db().NewIterator(scan_options(), database_->handle(family)));
-  std::vector<Mutation> batch;
-  const auto hand_over = [&] {
-    if (batch.empty()) return;
-    sink(std::exchange(batch, {}));
-    if (progress) progress(records);
-  };
+Result<> RocksDbStore::Implementation::load_family(Family family, Outlet& outlet) {
+  if (family == Family::kRuns) {
+    const auto read = runs_->read([&](std::span<const Replica> live) { outlet.take(live); });
+    return read ? Result<>{} : corrupt(read.error().message);
+  }
+  const std::unique_ptr<rocksdb::Iterator> at = database_->scan(family);
   for (at->SeekToFirst(); at->Valid(); at->Next()) {
     Result<Mutation> record = codec_.decode(family, view(at->key()), view(at->value()));
     if (!record) return corrupt(record.error().message);
-    ++records;
-    if (const Reservation* reservation = std::get_if<Reservation>(&record->value)) {
-      for (Mutation& expanded : expand(*reservation)) batch.push_back(std::move(expanded));
-    } else {
-      batch.push_back(*std::move(record));
-    }
-    if (batch.size() >= kLoadBatchRecords) hand_over();
+    if (runs_->has(record->key))
+      return corrupt(unreadable_record(family, view(at->key())).message + ": it is in a run too");
+    outlet.take(*std::move(record));
   }
-  hand_over();
   if (!at->status().ok()) return tl::unexpected(error_of(at->status(), rocks_.folder));
   return {};
 }

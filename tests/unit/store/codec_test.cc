@@ -160,6 +160,27 @@ TEST_CASE("a record that cannot be is refused, naming its family and key", "[sto
     reservation.add_parts(0);
     CHECK(read());
   }
+  SECTION("more items than digests") {
+    store::v1::ReservationRecord reservation;
+    reservation.set_granted(UINT32_MAX);
+    reservation.set_namespace_id(1);
+    reservation.set_count(UINT32_MAX);
+    reservation.add_shards(0);
+    reservation.add_parts(0);
+    reservation.add_pools(1);
+    reservation.add_sizes(1);
+    CHECK_FALSE(codec.decode(Family::kReplicas, key + '\xFF', reservation.SerializeAsString()));
+  }
+  SECTION("more pools than answers") {
+    store::v1::OperationRecord operation;
+    operation.set_kind(1);
+    operation.set_codes("12");
+    operation.add_pools(1);
+    operation.set_pool_count(2);
+    CHECK(codec.decode(Family::kOperations, key + key, operation.SerializeAsString()));
+    operation.set_pool_count(3);
+    CHECK_FALSE(codec.decode(Family::kOperations, key + key, operation.SerializeAsString()));
+  }
   SECTION("a key that is cut") {
     CHECK_FALSE(codec.decode(Family::kReplicas, "short", replica.SerializeAsString()));
     CHECK_FALSE(
@@ -171,6 +192,80 @@ TEST_CASE("a record that cannot be is refused, naming its family and key", "[sto
   SECTION("a task, which this schema does not write") {
     CHECK_FALSE(codec.decode(Family::kTasks, key, ""));
   }
+}
+
+TEST_CASE("columns that an older berthd wrote whole are read", "[store][codec]") {
+  Codec codec;
+  RecordSamples samples(21);
+  Reservation reservation = samples.a_reservation();
+  reservation.granted = 3;
+  reservation.items.clear();
+  store::v1::ReservationRecord old;
+  old.set_session(reservation.session.value());
+  old.set_operation(reservation.operation);
+  old.set_granted(3);
+  old.set_deadline_millis(reservation.deadline.millis);
+  old.set_write_within_millis(reservation.write_within.millis);
+  old.set_quarantined(reservation.quarantined);
+  old.set_namespace_id(4);
+  for (uint32_t index = 0; index < 3; ++index) {
+    reservation.items.push_back({index, samples.key(4, 16), PoolId(9), 4096});
+    const ObjectKey& key = reservation.items.back().key;
+    old.add_index(index);
+    old.mutable_digests()->append(reinterpret_cast<const char*>(key.digest.bytes.data()), 16);
+    old.add_shards(key.shard);
+    old.add_parts(key.part);
+    old.add_pools(9);
+    old.add_sizes(4096);
+  }
+  const Written now = encoded(codec, put_of(reservation));
+  CHECK(same(codec.decode(now.family, now.key, old.SerializeAsString()).value(),
+             put_of(reservation)));
+
+  Lease lease = samples.a_lease();
+  lease.replicas = {ReplicaId(5), ReplicaId(3), ReplicaId(1000)};
+  const Written of_lease = encoded(codec, put_of(lease));
+  store::v1::LeaseRecord old_lease;
+  REQUIRE(old_lease.ParseFromString(of_lease.value));
+  old_lease.clear_steps();
+  for (const ReplicaId id : lease.replicas) old_lease.add_replicas(id.value());
+  CHECK(same(codec.decode(Family::kLeases, of_lease.key, old_lease.SerializeAsString()).value(),
+             put_of(lease)));
+
+  Operation operation = samples.an_operation();
+  operation.codes.assign(5, 1);
+  operation.pools.assign(4, PoolId(9));
+  const Written of_operation = encoded(codec, put_of(operation));
+  store::v1::OperationRecord old_operation;
+  REQUIRE(old_operation.ParseFromString(of_operation.value));
+  CHECK(old_operation.pools_size() == 1);
+  old_operation.clear_pool_count();
+  for (int i = 1; i < 4; ++i) old_operation.add_pools(9);
+  CHECK(same(codec.decode(of_operation.family, of_operation.key, old_operation.SerializeAsString())
+                 .value(),
+             put_of(operation)));
+}
+
+TEST_CASE("a column of one value is every item's", "[store][codec]") {
+  Codec codec;
+  RecordSamples samples(22);
+  Reservation reservation = samples.a_reservation();
+  reservation.granted = 50;
+  reservation.items.clear();
+  for (uint32_t index = 0; index < 50; ++index) {
+    ObjectKey key = samples.key(4, 16);
+    key.shard = key.part = 0;
+    reservation.items.push_back({index, key, PoolId(9), 4096});
+  }
+  SECTION("all items are open") {}
+  SECTION("some are closed") { reservation.items.erase(reservation.items.begin() + 7); }
+  SECTION("only the last is open") {
+    reservation.items.erase(reservation.items.begin(), reservation.items.begin() + 49);
+  }
+  const Written written = encoded(codec, put_of(reservation));
+  CHECK(written.value.size() < 64 + reservation.items.size() * 18);
+  CHECK(
+      same(codec.decode(written.family, written.key, written.value).value(), put_of(reservation)));
 }
 
 TEST_CASE("header and clock read back", "[store][codec]") {

@@ -13,8 +13,8 @@
 
 #include "common/small_file.h"
 #include "server/store/codec.h"
-#include "server/store/rocks_database.h"
 #include "tests/unit/common/temporary_directory.h"
+#include "tests/unit/store/raw_database.h"
 #include "tests/unit/store/record_samples.h"
 #include "tests/unit/store/store_process.h"
 #include "tests/unit/store/stored.h"
@@ -24,8 +24,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::a_header;
+using testing::header_of;
+using testing::make_older;
+using testing::put_header;
+using testing::put_raw;
 using testing::read_all;
 using testing::TemporaryDirectory;
+using testing::with_database;
 
 std::unique_ptr<RocksDbStore> opened(const std::string& directory,
                                      uint64_t memtable_bytes = 1 << 20) {
@@ -120,25 +125,6 @@ TEST_CASE("table files take a share of the descriptor limit, and a hopeless limi
 // ---- Schemas
 // --------------------------------------------------------------------------------------------------
 
-// Opens the database itself, as a berthd of another version would.
-void with_database(const std::string& directory, const std::function<void(RocksDatabase&)>& act) {
-  auto database = RocksDatabase::open({directory + "/store", 1 << 20, 64, nullptr});
-  REQUIRE(database);
-  act(**database);
-}
-StoreHeader header_of(RocksDatabase& database) {
-  std::string value;
-  REQUIRE(
-      database.db().Get({}, database.handle(Family::kMeta), std::string(kHeaderKey), &value).ok());
-  return decode_header(value).value();
-}
-void put_header(RocksDatabase& database, const StoreHeader& header) {
-  REQUIRE(
-      database.db()
-          .Put({}, database.handle(Family::kMeta), std::string(kHeaderKey), encode_header(header))
-          .ok());
-}
-
 TEST_CASE("a store of a newer schema is refused, naming both, and stays as it is",
           "[store][rocksdb]") {
   TemporaryDirectory directory;
@@ -187,12 +173,7 @@ TEST_CASE("a store of schema 1 is taken over whole, and is of our schema from th
           "[store][rocksdb][FC-64]") {
   TemporaryDirectory directory;
   fill(directory.path(), 3);
-  with_database(directory.path(), [](RocksDatabase& database) {  // as it was: no pins, schema 1
-    StoreHeader header = header_of(database);
-    header.schema = 1;
-    put_header(database, header);
-    REQUIRE(database.db().DropColumnFamily(database.handle(Family::kPins)).ok());
-  });
+  make_older(directory.path(), 1, {Family::kPins, Family::kRuns});
   {
     const auto store = opened(directory.path());
     CHECK(read_all(*store).loaded.records == 3);
@@ -218,7 +199,7 @@ TEST_CASE("a record that does not read is refused, naming its key", "[store][roc
   TemporaryDirectory directory;
   fill(directory.path(), 3);
   with_database(directory.path(), [](RocksDatabase& database) {
-    REQUIRE(database.db().Put({}, database.handle(Family::kLeases), "12345678", "junk").ok());
+    put_raw(database, Family::kLeases, "12345678", "junk");
   });
   const auto store = opened(directory.path());
   const auto loaded = store->load([](std::vector<Mutation>&&) {}, {});

@@ -28,7 +28,7 @@ inline Stored read_all(Store& store) {
         for (Mutation& mutation : batch) stored.mutations.push_back(std::move(mutation));
       },
       {});
-  REQUIRE(loaded);
+  if (!loaded) FAIL(loaded.error().message);
   stored.loaded = *loaded;
   return stored;
 }
