@@ -33,8 +33,7 @@ struct Tables {
       const Replica replica = replica_of(i);
       keys[i] = replica.key;
       table.insert(replica, pool_head);
-      slots.insert(hash_of(keys[i]), static_cast<uint32_t>(i),
-                   [&](uint32_t slot) { return hash_of(keys[slot]); });
+      slots.insert(hash_of(keys[i]), static_cast<uint32_t>(i));
       plain_by_key[keys[i]] = static_cast<uint32_t>(i);
       plain_by_id[replica.id] = static_cast<uint32_t>(i);
     }
