@@ -3,6 +3,7 @@
 #include <chrono>
 #include <thread>
 
+#include "tests/bench/rpc/ask_admin.h"
 #include "tests/bench/rpc/load.h"
 
 namespace berth::bench {
@@ -122,6 +123,37 @@ class Fence final : public Disturbance {
   Member* victim_ = nullptr;
 };
 
+class Stall final : public Disturbance {
+ public:
+  Stall(Fleet& fleet, const DisturbanceSettings& settings) : fleet_(fleet), settings_(settings) {}
+
+  Result<> prepare() override {
+    if (member_) return {};
+    const Result<Member*> member = fleet_.add_extra(settings_.objects);
+    if (!member) return tl::unexpected(member.error());
+    member_ = *member;
+    return {};
+  }
+  // The member sees to it that there is something to sync all the time.
+  Result<Facts> happen(const MeasuredWindow& window) override {
+    Flows flows = store_flows(fleet_, *member_, kFillCallers, settings_.seed);
+    LoadPlan plan;
+    plan.warm_up_seconds = window.from_seconds;
+    plan.seconds = window.to_seconds - window.from_seconds;
+    if (const Result<> stalled = fleet_.stall_disk(); !stalled)
+      return tl::unexpected(stalled.error());
+    const Result<Measure> stored = Load(fleet_.loop(), flows).run(plan);
+    fleet_.end_disk_stall();
+    if (!stored) return tl::unexpected(stored.error());
+    return Facts{{"stored_per_second", stored->items_per_second()}};
+  }
+
+ private:
+  Fleet& fleet_;
+  const DisturbanceSettings settings_;
+  Member* member_ = nullptr;
+};
+
 class Restart final : public Disturbance {
  public:
   explicit Restart(Fleet& fleet) : fleet_(fleet) {}
@@ -150,6 +182,8 @@ std::string name_of(During during) {
       return "eviction";
     case During::kFence:
       return "fence";
+    case During::kStall:
+      return "stall";
     case During::kRestart:
       return "restart";
   }
@@ -164,6 +198,8 @@ std::unique_ptr<Disturbance> make_disturbance(Fleet& fleet, const DisturbanceSet
       return std::make_unique<Eviction>(fleet, settings);
     case During::kFence:
       return std::make_unique<Fence>(fleet, settings);
+    case During::kStall:
+      return std::make_unique<Stall>(fleet, settings);
     case During::kRestart:
       return std::make_unique<Restart>(fleet);
   }

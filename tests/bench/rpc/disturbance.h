@@ -4,6 +4,7 @@
 //   evicts
 //             as much all the time
 //   fence     an operator fences a member that owns many objects; a job takes them away in slices
+//   stall     every fsync of berthd takes 200 ms longer, while a member of its own stores
 //   restart   berthd is killed and started again; members attach with their ledgers
 #pragma once
 
@@ -17,7 +18,7 @@
 
 namespace berth::bench {
 
-enum class During : uint8_t { kNothing, kEviction, kFence, kRestart };
+enum class During : uint8_t { kNothing, kEviction, kFence, kStall, kRestart };
 std::string name_of(During during);
 
 struct DisturbanceSettings {

@@ -1,12 +1,14 @@
 #include "tests/bench/rpc/fleet.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <chrono>
 #include <sstream>
-#include <thread>
 
 #include "common/rpc_channel.h"
+#include "common/small_file.h"
 #include "tests/bench/core/objects.h"
+#include "tests/bench/rpc/ask_admin.h"
 #include "tests/bench/rpc/load.h"
 #include "tests/bench/rpc/process_facts.h"
 
@@ -18,8 +20,6 @@ constexpr const char* kExtraNamespace = "bench-extra";
 constexpr Duration kBeat = milliseconds(200);
 constexpr uint64_t kFillBatch = 500;
 constexpr uint64_t kFillCallers = 8;
-constexpr double kEvictedWithin = 120;  // seconds
-constexpr auto kLookEvery = std::chrono::milliseconds(2);
 
 double seconds_since(uint64_t start_nanos) {
   return static_cast<double>(now_nanos() - start_nanos) / 1e9;
@@ -55,7 +55,8 @@ Fleet::~Fleet() {
 }
 
 Result<> Fleet::start_servers() {
-  Result<LocalServer> berthd = LocalServer::start_berthd(folder(), berthd_config(settings_));
+  Result<LocalServer> berthd = LocalServer::start_berthd(
+      folder(), berthd_config(settings_), settings_.has_slow_disk ? disk_switch() : "");
   if (!berthd) return tl::unexpected(berthd.error());
   berthd_.emplace(std::move(*berthd));
   Result<LocalServer> echo = LocalServer::start_echo(folder());
@@ -136,25 +137,7 @@ FleetView Fleet::view() {
   return view;
 }
 
-Result<> Fleet::evict_stored() {
-  v1::EvictNamespaceRequest evict;
-  evict.set_name(kStoreNamespace);
-  const uint64_t start = now_nanos();
-  if (const auto begun = ask_admin(*admin_, &v1::Admin::Stub::EvictNamespace, evict); !begun)
-    return tl::unexpected(begun.error());
-  for (;;) {
-    const auto usage = ask_admin(*admin_, &v1::Admin::Stub::GetUsage, v1::GetUsageRequest());
-    if (!usage) return tl::unexpected(usage.error());
-    const auto& rows = usage->namespaces();
-    const auto row = std::find_if(rows.begin(), rows.end(), [](const v1::NamespaceRow& one) {
-      return one.spec().name() == kStoreNamespace;
-    });
-    if (row == rows.end() || row->replicas() == 0) return {};
-    if (seconds_since(start) > kEvictedWithin)
-      return refuse(Reason::kDeadlineExceeded, "what was stored does not leave");
-    std::this_thread::sleep_for(kLookEvery);
-  }
-}
+Result<> Fleet::evict_stored() { return evict_namespace(*admin_, kStoreNamespace); }
 
 Result<Fleet::Restarted> Fleet::restart_berthd() {
   Restarted took;
@@ -170,5 +153,9 @@ Result<Fleet::Restarted> Fleet::restart_berthd() {
   took.verified_seconds = seconds_since(start);
   return took;
 }
+
+Result<> Fleet::stall_disk() { return write_small_file(disk_switch(), ""); }
+
+void Fleet::end_disk_stall() { ::unlink(disk_switch().c_str()); }
 
 }  // namespace berth::bench

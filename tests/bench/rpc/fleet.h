@@ -18,7 +18,8 @@ struct FleetSettings {
   std::string durability = "interval";
   uint64_t population = 10'000;
   uint64_t members = 4;
-  std::string directory;  // for the state; empty: the system's for temporary files
+  bool has_slow_disk = false;  // stall_disk() has an effect
+  std::string directory;       // for the state; empty: the system's for temporary files
 };
 
 class Fleet {
@@ -53,6 +54,9 @@ class Fleet {
     double verified_seconds = 0;
   };
   Result<Restarted> restart_berthd();
+  // From now on, or no longer, every fsync of berthd takes 200 ms longer.
+  Result<> stall_disk();
+  void end_disk_stall();
 
  private:
   Fleet(const FleetSettings& settings, WorkFolder folder)
@@ -62,6 +66,7 @@ class Fleet {
   Result<> fill();
   Result<std::unique_ptr<Member>> attach_member(uint64_t room_bytes,
                                                 const std::string& population_namespace);
+  std::string disk_switch() const { return folder() + "/disk-stalls"; }
 
   const FleetSettings settings_;
   WorkFolder folder_;
@@ -77,20 +82,5 @@ class Fleet {
   double resident_bytes_per_object_ = 0;
   double fill_seconds_ = 0;
 };
-
-// A call of the Admin service that must not fail.
-template <class Request, class Response>
-Result<Response> ask_admin(v1::Admin::Stub& stub,
-                           grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*,
-                                                                   const Request&, Response*),
-                           const Request& request) {
-  grpc::ClientContext context;
-  context.set_wait_for_ready(true);
-  set_deadline(context, seconds(60));
-  Response response;
-  const grpc::Status status = (stub.*method)(&context, request, &response);
-  if (!status.ok()) return tl::unexpected(error_from_status(status));
-  return response;
-}
 
 }  // namespace berth::bench

@@ -57,8 +57,8 @@ WorkFolder::~WorkFolder() {
   if (!path_.empty()) fs::remove_all(path_, ignored);
 }
 
-Result<LocalServer> LocalServer::start_berthd(const std::string& folder,
-                                              const std::string& config) {
+Result<LocalServer> LocalServer::start_berthd(const std::string& folder, const std::string& config,
+                                              const std::string& disk_switch) {
   const auto port = free_port();
   const auto programs = own_folder();
   if (!port) return tl::unexpected(port.error());
@@ -80,6 +80,15 @@ Result<LocalServer> LocalServer::start_berthd(const std::string& folder,
     return tl::unexpected(written.error());
   server.options_.program = *programs + "/berthd";
   server.options_.arguments = {"--config", config_path};
+  if (!disk_switch.empty()) {
+    const std::string shim = *programs + "/libberth-slow-disk.so";
+    if (!fs::exists(shim))
+      return refuse(Reason::kInvalidArgument, "--during stall needs " + shim + " of the build");
+    server.options_.arguments.insert(
+        server.options_.arguments.begin(),
+        {"LD_PRELOAD=" + shim, "BERTH_SLOW_DISK=" + disk_switch, server.options_.program});
+    server.options_.program = "/usr/bin/env";  // becomes berthd: the same process
+  }
   if (const Result<> started = server.launch(); !started) return tl::unexpected(started.error());
   return server;
 }

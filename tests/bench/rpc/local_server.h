@@ -32,8 +32,11 @@ class WorkFolder {
 
 class LocalServer {
  public:
-  // `config` is what follows the [server] section. Errors: kIoError, kUnavailable with the log.
-  static Result<LocalServer> start_berthd(const std::string& folder, const std::string& config);
+  // `config` is what follows the [server] section. While a file `disk_switch` exists, its fsyncs
+  // take 200 ms longer (slow_disk.cc); empty: its disk is left alone. Errors: kIoError,
+  // kUnavailable with the log.
+  static Result<LocalServer> start_berthd(const std::string& folder, const std::string& config,
+                                          const std::string& disk_switch = "");
   static Result<LocalServer> start_echo(const std::string& folder);
 
   // Stopped with SIGTERM when the object goes.

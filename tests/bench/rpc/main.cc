@@ -33,6 +33,8 @@ int main(int argc, char** argv) {
   const bench::Options& options = parsed.options;
   log::set_level(log::Level::kError);
   if (!options.echo_addresses.empty()) return bench::run_echo_server(options.echo_addresses);
+  std::fprintf(stderr, "berth-bench: %s\n", bench::summary_of(options.plan).c_str());
+  if (options.is_dry_run) return 0;
 
   // Blocked, so that the servers that we started are stopped as well.
   const auto signals = block_stop_signals();

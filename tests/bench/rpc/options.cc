@@ -67,8 +67,10 @@ void declare(CLI::App& app, Options& options, RawOptions& raw) {
                  "Open loop at this share of what the closed loop carries, e.g. 0.7")
       ->option_text("SHARE")
       ->excludes(rate);
-  add_list(app, "--during", raw.during,
-           "Each round once more during: eviction, fence (of --event-objects), restart");
+  add_list(
+      app, "--during", raw.during,
+      "Each round once more during: eviction, fence (of --event-objects), stall (of the disk), "
+      "restart");
   app.add_option("--event-objects", plan.event_objects,
                  "Objects that are fenced; that fit into the pool that evicts (default 200000)")
       ->option_text("N");
@@ -82,6 +84,8 @@ void declare(CLI::App& app, Options& options, RawOptions& raw) {
   app.add_option("--directory", plan.directory,
                  "Where the state lies while it runs (default: the temporary folder)")
       ->option_text("DIR");
+  app.add_flag("--dry-run", options.is_dry_run,
+               "Say what would be measured, and how long it takes");
   app.add_flag("--json", options.json, "Print the figures as one JSON object");
   app.add_option("--output", options.output, "Write them to this file, too")->option_text("FILE");
   app.add_option("--echo-server", options.echo_addresses)->group("");
@@ -179,8 +183,10 @@ Result<> understand(Options& options, const RawOptions& raw, const CLI::App& app
       {"acquire", Workload::kAcquire},
       {"store", Workload::kStore},
       {"trace", Workload::kTrace}};
-  const std::vector<std::pair<std::string, During>> during_words{
-      {"eviction", During::kEviction}, {"fence", During::kFence}, {"restart", During::kRestart}};
+  const std::vector<std::pair<std::string, During>> during_words{{"eviction", During::kEviction},
+                                                                 {"fence", During::kFence},
+                                                                 {"stall", During::kStall},
+                                                                 {"restart", During::kRestart}};
   const std::vector<std::pair<std::string, Api>> api_words{{"unary", Api::kUnary},
                                                            {"link", Api::kLink}};
   const std::vector<std::pair<std::string, Transport>> transport_words{{"tcp", Transport::kTcp},

@@ -12,6 +12,7 @@ namespace berth::bench {
 
 struct Options {
   Plan plan;
+  bool is_dry_run = false;                  // say what would be measured, and end
   bool json = false;                        // on standard output, instead of the table
   std::string output;                       // the JSON as a file, too
   std::vector<std::string> echo_addresses;  // not empty: be the echo server

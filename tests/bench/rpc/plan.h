@@ -2,6 +2,7 @@
 // run on each of them. Checked; constant while it is carried out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,7 +48,15 @@ struct Plan {
   std::string directory;
 
   bool is_open() const { return rate > 0 || load > 0; }
+  bool has(During event) const {
+    return std::find(during.begin(), during.end(), event) != during.end();
+  }
 };
+
+// About how long it takes on two cores: what is measured, its floors, and the filling.
+double seconds_of(const Plan& plan);
+// What is to be measured, for people: fleets, cells, and how long it takes.
+std::string summary_of(const Plan& plan);
 
 // The words of the command line, of the table and of the JSON.
 std::string name_of(Workload workload);

@@ -1,11 +1,11 @@
 #include "tests/bench/rpc/report.h"
 
-#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "common/version.h"
 #include "tests/bench/rpc/figures.h"
+#include "tests/bench/rpc/json_figures.h"
 
 namespace berth::bench {
 namespace {
@@ -33,19 +33,6 @@ std::string with_spread(const Spread& ratio) {
 // A dash where there is no such floor.
 std::string ratio_or_dash(const Spread& ratio) {
   return ratio.median > 0 ? text("%.3f", ratio.median) : "-";
-}
-
-// Four digits are more than two runs ever agree on.
-double rounded(double value) {
-  if (value == 0 || !std::isfinite(value)) return 0;
-  const double scale = std::pow(10, 4 - std::ceil(std::log10(std::fabs(value))));
-  return std::round(value * scale) / scale;
-}
-
-Json json_of(const Spread& spread) {
-  return {{"median", rounded(spread.median)},
-          {"low", rounded(spread.low)},
-          {"high", rounded(spread.high)}};
 }
 
 Json json_of(const Side& side) {
@@ -110,15 +97,6 @@ Json json_of(const Row& row) {
   json["copies_per_second"] = floor(&Round::copies_per_second);
   if (figures.ratios.calls_of_syncs) json["syncs_per_second"] = floor(&Round::syncs_per_second);
   return json;
-}
-
-Json json_of(const MachineFacts& machine) {
-  return {{"cpu", machine.cpu},
-          {"cores", machine.cores},
-          {"kernel", machine.kernel},
-          {"memory_bytes", machine.memory_bytes},
-          {"load_average_at_start", rounded(machine.load_average)},
-          {"compiler", __VERSION__}};
 }
 
 Json json_of(const Plan& plan) {

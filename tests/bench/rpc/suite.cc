@@ -22,6 +22,7 @@ Result<FleetResult> run_fleet(const Plan& plan, FleetResult result, CoreFloor& c
   settings.population = result.facts.population;
   settings.members = plan.members;
   settings.directory = plan.directory;
+  settings.has_slow_disk = plan.has(During::kStall);
   const auto fleet = Fleet::start(settings);
   if (!fleet) return tl::unexpected(fleet.error());
   result.facts.resident_bytes_per_object = (*fleet)->resident_bytes_per_object();

@@ -61,10 +61,45 @@ TEST_CASE("a wrong value is refused by its option, with what is accepted", "[ben
   CHECK(refusal_of({"--batch", "0"}).find("--batch 0: accepted are 1 to 4096") !=
         std::string::npos);
   CHECK(refusal_of({"--population", "100"}).find("--population") != std::string::npos);
-  CHECK(refusal_of({"--during", "lunch"}).find("eviction, fence, restart") != std::string::npos);
+  CHECK(refusal_of({"--during", "lunch"}).find("eviction, fence, stall, restart") !=
+        std::string::npos);
   CHECK(refusal_of({"--workload", "probe", "--api", "link", "--batch", "128"}).find("--batch 1") !=
         std::string::npos);
   CHECK(refusal_of({"--load", "0.7", "--rate", "5"}).find("--rate") != std::string::npos);
+}
+
+TEST_CASE("the full profile holds every shape that the design's promises are about", "[bench]") {
+  const ParsedOptions parsed = parse({"--profile", "full", "--dry-run"});
+  REQUIRE_FALSE(parsed.exit_code);
+  CHECK(parsed.options.is_dry_run);
+  const Plan& plan = parsed.options.plan;
+  CHECK(plan.populations == std::vector<uint64_t>{10'000, 1'000'000, 10'000'000});
+  CHECK(plan.transports.size() == 2);
+  CHECK(plan.durabilities.size() == 3);
+  for (const Workload workload : {Workload::kProbe, Workload::kAcquire, Workload::kStore})
+    for (const uint64_t callers : {1, 8, 64})
+      for (const uint64_t batch : {1, 32, 128, 512})
+        CHECK(std::count_if(plan.cells.begin(), plan.cells.end(), [&](const Cell& cell) {
+                return cell.workload == workload && cell.callers == callers &&
+                       cell.batch == batch && cell.api == Api::kUnary;
+              }) == 1);
+}
+
+TEST_CASE("the estimate of a plan grows with everything that is in it", "[bench]") {
+  const Plan plan = parse({"--workload", "probe", "--callers", "8", "--batch", "128", "--api",
+                           "unary", "--runs", "5", "--seconds", "1"})
+                        .options.plan;
+  const double once = seconds_of(plan);
+  CHECK(once > 5 * 2 * plan.seconds);
+  CHECK(once < 60);
+  Plan larger = plan;
+  larger.populations = {10'000'000};
+  CHECK(seconds_of(larger) > once + 60);
+  Plan longer = plan;
+  longer.transports = {Transport::kTcp, Transport::kUnix};
+  longer.during = {During::kStall};
+  CHECK(seconds_of(longer) > 2.5 * once);
+  CHECK(summary_of(longer).find("2 fleets") == 0);
 }
 
 }  // namespace berth::bench
