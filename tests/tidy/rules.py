@@ -55,7 +55,7 @@ IMPURE_HEADERS = (r"thread|mutex|shared_mutex|condition_variable|future|atomic|c
 # (header of an outside library, the files that may include it, what to do instead).
 LIBRARIES = [
     (r"toml\.hpp", r"common/config_document\.cc", "read configuration through common/config.h"),
-    (r"CLI/.*", r"(server|server/ctl|worker|worker/replay|tests/(sim|bench|bench/rpc))/[^/]*\.cc",
+    (r"CLI/.*", r"(server|server/ctl|worker|worker/replay|tests/(sim|bench|bench/rpc|bench/worker))/[^/]*\.cc",
      "parse the command line beside main"),
     (r"rocksdb/.*", r"(server/store|worker/index)/.*\.cc|(server/store|worker/index)/rocks[^/]*\.h|tests/.*",
      "go through server/store/store.h"),
