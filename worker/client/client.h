@@ -15,9 +15,9 @@
 // again, with back-off, for ever.
 //
 // Threads: every method may be called from any thread; one PendingStore or LoadHandle belongs to
-// one thread at a time. The client runs two threads of its own. It does not survive fork() in the
-// child: the child has no mapping (MADV_DONTFORK) and must not touch the client; its inherited
-// descriptors close at exec.
+// one thread at a time. The client runs two threads of its own, and one for each pool that was just
+// mapped (populate.h). It does not survive fork() in the child: the child has no mapping
+// (MADV_DONTFORK) and must not touch the client; its inherited descriptors close at exec.
 #pragma once
 
 #include <memory>

@@ -17,6 +17,7 @@ Result<PoolMapping> PoolMapping::map(const PoolAnnouncement& pool, int fd) {
   PoolMapping mapping(pool, {static_cast<std::byte*>(address), pool.map_bytes});
   if (::madvise(address, pool.map_bytes, MADV_DONTFORK) != 0)
     return refuse_os("keep pool " + pool.name + " out of child processes", errno);
+  mapping.populating_ = std::make_unique<Populating>(mapping.memory_);
   return mapping;
 }
 
@@ -34,9 +35,11 @@ PoolMapping::PoolMapping(PoolMapping&& other) noexcept
     : life_(std::move(other.life_)),
       pool_(other.pool_),
       writable_(other.writable_),
-      memory_(std::exchange(other.memory_, {})) {}
+      memory_(std::exchange(other.memory_, {})),
+      populating_(std::move(other.populating_)) {}
 
 PoolMapping::~PoolMapping() {
+  populating_.reset();
   if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
 }
 

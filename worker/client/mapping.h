@@ -15,6 +15,7 @@
 #include "common/error.h"
 #include "common/ids.h"
 #include "common/unique_fd.h"
+#include "worker/client/populate.h"
 
 namespace berth::client {
 
@@ -28,7 +29,8 @@ struct PoolAnnouncement {
 
 class PoolMapping {
  public:
-  // Maps shared, not inherited by children of fork(). The descriptor can be closed afterwards.
+  // Maps shared, not inherited by children of fork(); its page table is filled in the background.
+  // The descriptor can be closed afterwards.
   // Errors: kIoError naming the pool.
   static Result<PoolMapping> map(const PoolAnnouncement& pool, int fd);
   // Of another worker: `life` is closed after the memory is unmapped, and says so.
@@ -49,6 +51,7 @@ class PoolMapping {
   PoolId pool_;
   bool writable_;
   std::span<std::byte> memory_;
+  std::unique_ptr<Populating> populating_;
 };
 
 // The descriptor whose lock says that this process lives and maps the pools of a join. Held, never
