@@ -73,10 +73,12 @@ void Ledger::set_state(LedgerEntry& entry, LedgerState state) {
   BERTH_CHECK(entry.holds_pages() && state != LedgerState::kReclaimed,
               "only free_pages() ends the holding of pages");
   PoolState& pool = pools_[entry.pool_index];
-  pool.pages_by_state[static_cast<size_t>(entry.state)] -= pages_of(entry);
-  pool.pages_by_state[static_cast<size_t>(state)] += pages_of(entry);
+  const uint64_t pages = pages_of(entry);
+  const bool was_open = entry.is_open();
+  pool.pages_by_state[static_cast<size_t>(entry.state)] -= pages;
+  pool.pages_by_state[static_cast<size_t>(state)] += pages;
   entry.state = state;
-  update_open_index(entry);
+  if (entry.is_open() != was_open) update_open_index(entry);
 }
 
 void Ledger::set_writer_out(LedgerEntry& entry, bool out) {
@@ -93,7 +95,7 @@ void Ledger::set_writer_out(LedgerEntry& entry, bool out) {
     --pool.spans_out;
     spans.bytes -= entry.size_bytes;
   }
-  update_open_index(entry);
+  if (out || !entry.is_open()) update_open_index(entry);
   forget_idle_client(entry.client);
 }
 
@@ -137,13 +139,14 @@ void Ledger::free_pages(LedgerEntry& entry) {
               "pages are freed once, and never under a span");
   PoolState& pool = pools_[entry.pool_index];
   const uint64_t pages = pages_of(entry);
+  const bool was_open = entry.is_open();
   pool.extents.free(entry.offset / pool.page_bytes, pages);
   pool.pages_by_state[static_cast<size_t>(entry.state)] -= pages;
   --pool.replicas;
   entry.state = LedgerState::kReclaimed;
   entry.reclaim_asked = false;
   ++reclaimed_count_;
-  update_open_index(entry);
+  if (was_open) update_open_index(entry);
 }
 
 void Ledger::erase(LedgerEntry& entry) {
