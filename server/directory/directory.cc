@@ -33,12 +33,9 @@ void Directory::install(const Mutation& mutation) {
     forget(mutation.key);
     return;
   }
-  std::visit(
-      [this](const auto& record) {
-        using R = std::decay_t<decltype(record)>;
-        if constexpr (!std::is_same_v<R, Forgotten> && !std::is_same_v<R, Replica>) change(record);
-      },
-      mutation.value);
+  visit_record(mutation.value, [this]<class R>(const R& record) {
+    if constexpr (!std::is_same_v<R, Forgotten> && !std::is_same_v<R, Replica>) change(record);
+  });
 }
 
 void Directory::change(const Namespace& n) {

@@ -194,7 +194,7 @@ template <class R>
 const R* Draft::find(KeyOf<R> key) const {
   const RecordKey record = RecordTraits<R>::key(key);
   if (is_staged(record.kind))
-    if (const RecordValue* value = staged_value(record)) return std::get_if<R>(value);
+    if (const RecordValue* value = staged_value(record)) return record_if<R>(*value);
   if constexpr (std::is_same_v<R, Replica>)
     if (runs_.size() > 0)
       if (const auto replica = runs_.find(key)) return *replica;
@@ -226,7 +226,7 @@ void Draft::each_staged(Visit visit) const {
   static_assert(!std::is_same_v<R, Replica>, "replicas are written in runs, too");
   if (!is_staged(RecordTraits<R>::key({}).kind)) return;
   for (size_t at = 0; at < staged_.size(); ++at)
-    if (const R* record = std::get_if<R>(&staged_[at].mutation.value))
+    if (const R* record = record_if<R>(staged_[at].mutation.value))
       if (newest(staged_[at].mutation.key) == at) visit(*record);
 }
 

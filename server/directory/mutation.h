@@ -5,6 +5,8 @@
 
 #include <compare>
 #include <cstdint>
+#include <memory>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -159,9 +161,61 @@ using KeyOf = typename RecordTraits<R>::Key;
 // ------------------------------------------------------------------------------------------
 
 struct Forgotten {};
-using RecordValue =
-    std::variant<Forgotten, Meta, Namespace, Session, Pool, Replica, Reservation, Lease, Operation,
-                 Job, Pin, EvictionSetting, Presence, PoolReport, SeenReplica, SeenLease>;
+
+// A record that is large and seldom written lies aside, so that mutations, of which a batch has
+// thousands, are no larger than an answer is.
+template <class R>
+class Aside {
+ public:
+  Aside(R record) : record_(std::make_unique<R>(std::move(record))) {}  // NOLINT: as good as R
+  Aside(const Aside& other) : Aside(*other.record_) {}
+  Aside(Aside&&) noexcept = default;
+  Aside& operator=(Aside other) noexcept {
+    record_ = std::move(other.record_);
+    return *this;
+  }
+  ~Aside() = default;
+
+  const R& operator*() const { return *record_; }
+  R& operator*() { return *record_; }
+
+ private:
+  std::unique_ptr<R> record_;
+};
+template <class R>
+inline constexpr bool kLiesAside = std::is_same_v<R, Namespace> || std::is_same_v<R, Session> ||
+                                   std::is_same_v<R, Pool> || std::is_same_v<R, Presence>;
+
+using RecordValue = std::variant<Forgotten, Meta, Aside<Namespace>, Aside<Session>, Aside<Pool>,
+                                 Replica, Reservation, Lease, Operation, Job, Pin, EvictionSetting,
+                                 Aside<Presence>, PoolReport, SeenReplica, SeenLease>;
+
+// As std::get_if of the record itself, wherever it lies.
+template <class R>
+const R* record_if(const RecordValue& value) {
+  if constexpr (kLiesAside<R>) {
+    const auto* aside = std::get_if<Aside<R>>(&value);
+    return aside ? &**aside : nullptr;
+  } else {
+    return std::get_if<R>(&value);
+  }
+}
+template <class R>
+R* record_if(RecordValue& value) {
+  return const_cast<R*>(record_if<R>(std::as_const(value)));
+}
+
+// visit(record), or visit(Forgotten{}).
+template <class Visit>
+decltype(auto) visit_record(const RecordValue& value, Visit visit) {
+  const auto unwrap = [&]<class R>(const R& record) -> decltype(auto) {
+    if constexpr (requires { *record; })
+      return visit(*record);
+    else
+      return visit(record);
+  };
+  return std::visit(unwrap, value);
+}
 
 struct Mutation {
   RecordKey key;

@@ -39,6 +39,7 @@ class Adaptive final : public EvictionPolicy {
   void request() override;
   void resume() override;
   void accessed(std::span<const uint32_t> slots) override;
+  void expect(uint64_t key_hash) const override { ghosts_.prefetch(fingerprint_of(key_hash)); }
   void inserted(const Chunk& chunk) override;
   void removed(uint32_t slot) override;
   void pick(size_t n, const Eligible& eligible, std::vector<uint32_t>& victims) override;

@@ -51,6 +51,8 @@ class EvictionPolicy {
   virtual void resume() {}
   // Slots that this policy does not hold are ignored: they were picked a moment ago.
   virtual void accessed(std::span<const uint32_t> slots) = 0;
+  // A key that is about to be inserted: brings what is known of it into the cache.
+  virtual void expect(uint64_t /*key_hash*/) const {}
   // The slot must not be held by any policy.
   virtual void inserted(const Chunk& chunk) = 0;
   // Gone for another reason than pick(): nothing is remembered of it. Not held: ignored.

@@ -133,7 +133,7 @@ void Evictor::after_install(const Directory& directory, std::span<const Command>
       if (replica->state != ReplicaState::kReady) continue;
       const uint32_t slot = slot_of(directory, mutation);
       if (!slots_.is_held(slot)) insert_alone(directory, slot);  // adopted, not committed
-    } else if (const auto* ns = std::get_if<Namespace>(&mutation.value)) {
+    } else if (const auto* ns = record_if<Namespace>(mutation.value)) {
       namespaces_due_.insert(ns->id);
     } else if (const auto* job = std::get_if<Job>(&mutation.value)) {
       if (job->kind == JobKind::kTrimPool) trims_.insert(job->id);
@@ -141,7 +141,7 @@ void Evictor::after_install(const Directory& directory, std::span<const Command>
       trims_.erase(JobId(mutation.key.first));
     } else if (mutation.key.kind == RecordKind::kEvictionSetting) {
       setting_changed(directory);
-    } else if (const auto* presence = std::get_if<Presence>(&mutation.value)) {
+    } else if (const auto* presence = record_if<Presence>(mutation.value)) {
       if (!directory.is_present(presence->session)) continue;
       for (const PoolId id : directory.pools_of(presence->session)) look_at(id);
     } else if (mutation.key.kind == RecordKind::kPool &&
@@ -168,6 +168,7 @@ void Evictor::committed(const Directory& directory, const Commit& commit) {
   EvictionPolicy* policy = nullptr;
   std::vector<uint32_t> slots(commit.replicas.size());
   directory.replicas().slots_of(commit.replicas, slots);
+  expect(directory, slots);
   for (size_t i = 0; i < slots.size(); ++i) {
     const uint32_t slot = slots[i];
     if (slot == ReplicaTable::kNone || slots_.is_held(slot)) continue;
@@ -189,6 +190,20 @@ void Evictor::committed(const Directory& directory, const Commit& commit) {
     chunk.position = is_known ? commit.positions[i] : 0;
     chunk.ends_chain = is_known && commit.ends_chain && chunk.position == last;
     insert(replica, *policy, index, chunk);
+  }
+}
+
+// They mostly go where the first one goes.
+void Evictor::expect(const Directory& directory, std::span<const uint32_t> slots) {
+  const EvictionPolicy* policy = nullptr;
+  for (const uint32_t slot : slots) {
+    if (slot == ReplicaTable::kNone) continue;
+    const Replica& replica = directory.replicas().at(slot).replica;
+    if (!policy) {
+      const uint8_t index = group_for(directory, replica.pool, replica.key.namespace_id());
+      policy = pools_[replica.pool][index].policy.get();
+    }
+    policy->expect(hash_of(replica.key));
   }
 }
 

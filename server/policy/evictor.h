@@ -97,6 +97,7 @@ class Evictor {
   void insert_alone(const Directory& directory, uint32_t slot);
   void remove(const Directory& directory, uint32_t slot);
   void committed(const Directory& directory, const Commit& commit);
+  void expect(const Directory& directory, std::span<const uint32_t> slots);
   void acquired(const Directory& directory, const Acquired& acquired);
   void found(const Directory& directory, const Reserve& reserve, const Reserved& reserved);
   void used(const Directory& directory, std::span<const uint32_t> slots,

@@ -4,13 +4,6 @@
 
 namespace berth::policy {
 
-Ghost* Ghosts::set_of(uint32_t fingerprint) {
-  // The multiplication spreads fingerprints that differ in few bits; sets are a power of two.
-  const uint32_t mixed = fingerprint * 0x9E3779B1u;
-  const size_t sets = entries_.size() / kWays;
-  return entries_.data() + ((uint64_t{mixed} * sets) >> 32) * kWays;
-}
-
 std::optional<Ghost> Ghosts::take(uint32_t fingerprint) {
   Ghost* const set = set_of(fingerprint);
   Ghost* const end = set + kWays;

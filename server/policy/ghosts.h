@@ -40,6 +40,8 @@ class Ghosts {
 
   Ghosts() : entries_(kEntriesMin) {}
 
+  // Brings the set of this key, which is asked for soon.
+  void prefetch(uint32_t fingerprint) const { __builtin_prefetch(set_of(fingerprint)); }
   // The ghost of this key, which is thereby forgotten.
   std::optional<Ghost> take(uint32_t fingerprint);
   // Remembers a key; answers the one that gave way for it, if any. `resident` is how many objects
@@ -49,7 +51,16 @@ class Ghosts {
   size_t memory_bytes() const { return entries_.capacity() * sizeof(Ghost); }
 
  private:
-  Ghost* set_of(uint32_t fingerprint);
+  size_t first_of_set(uint32_t fingerprint) const {
+    // The multiplication spreads fingerprints that differ in few bits; sets are a power of two.
+    const uint32_t mixed = fingerprint * 0x9E3779B1u;
+    const size_t sets = entries_.size() / kWays;
+    return ((uint64_t{mixed} * sets) >> 32) * kWays;
+  }
+  const Ghost* set_of(uint32_t fingerprint) const {
+    return entries_.data() + first_of_set(fingerprint);
+  }
+  Ghost* set_of(uint32_t fingerprint) { return entries_.data() + first_of_set(fingerprint); }
   void grow();
 
   std::vector<Ghost> entries_;

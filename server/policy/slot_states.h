@@ -14,6 +14,10 @@ namespace berth::policy {
 inline constexpr uint32_t kNoSlot = UINT32_MAX;
 inline constexpr uint8_t kNotHeld = UINT8_MAX;
 
+inline uint32_t fingerprint_of(uint64_t key_hash) {
+  return static_cast<uint32_t>(key_hash ^ (key_hash >> 32));
+}
+
 struct SlotState {
   uint64_t stamp = 0;  // when last touched, in the policy's own count
   uint32_t previous = kNoSlot;
@@ -37,7 +41,7 @@ class SlotStates {
     if (slot >= states_.size()) states_.resize(size_t{slot} + 1);
     BERTH_CHECK(states_[slot].queue == kNotHeld, "a slot is inserted once until it is gone");
     states_[slot] = SlotState{};
-    states_[slot].fingerprint = static_cast<uint32_t>(key_hash ^ (key_hash >> 32));
+    states_[slot].fingerprint = fingerprint_of(key_hash);
     states_[slot].queue = queue;
     return states_[slot];
   }

@@ -160,16 +160,14 @@ std::optional<EncodedChange> Codec::encode(const Mutation& mutation) {
   if (mutation.key.kind == RecordKind::kReservation) key_.push_back(kKeySuffix);
 
   value_.clear();
-  std::visit(
-      [this](const auto& record) {
-        if constexpr (kHasMessage<std::decay_t<decltype(record)>>) {
-          auto& message = messages_->of(record);
-          message.Clear();
-          write(record, message);
-          message.AppendToString(&value_);
-        }
-      },
-      mutation.value);
+  visit_record(mutation.value, [this]<class R>(const R& record) {
+    if constexpr (kHasMessage<R>) {
+      auto& message = messages_->of(record);
+      message.Clear();
+      write(record, message);
+      message.AppendToString(&value_);
+    }
+  });
   return EncodedChange{*family, key_, value_, std::holds_alternative<Forgotten>(mutation.value)};
 }
 

@@ -130,7 +130,7 @@ class RocksDbStore::Implementation {
   std::atomic<bool> is_broken_ = true;       // flush() looks from its own thread
   Codec codec_;
   rocksdb::WriteBatch batch_;
-  std::optional<RocksRuns> runs_;        // of database_
+  std::optional<RocksRuns> runs_;   // of database_
   std::optional<Time> stored_now_;  // by a commit to database_
 };
 

@@ -111,12 +111,12 @@ void Server::plant_in_room(std::span<const Command> commands, Decision& decision
   std::vector<Mutation>& mutations = decision.mutations;
   if (plant_ == Plant::kDrainNotHidden && any_is<Drain>(commands))
     std::erase_if(mutations, [](const Mutation& m) {
-      const auto* pool = std::get_if<Pool>(&m.value);
+      const auto* pool = record_if<Pool>(m.value);
       return pool && pool->state == PoolState::kDraining;
     });
   if (any_is<EvictNamespace>(commands))
     for (Mutation& mutation : mutations)
-      if (auto* ns = std::get_if<Namespace>(&mutation.value)) {
+      if (auto* ns = record_if<Namespace>(mutation.value)) {
         if (plant_ == Plant::kNamespaceNotHidden)
           ns->evicted_below = directory.find<Namespace>(ns->id)->evicted_below;
         if (plant_ == Plant::kNamespaceEvictsNewer && ns->evicted_below.valid())

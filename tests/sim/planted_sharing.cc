@@ -20,7 +20,7 @@ void Server::plant_in_sharing(std::span<const Command> commands, Decision& decis
     if (auto* lease = std::get_if<Lease>(&mutation.value);
         lease && plant_ == Plant::kImportedLeaseIgnored)
       std::erase_if(lease->replicas, [&](ReplicaId id) { return is_read_elsewhere(*lease, id); });
-    auto* pool = std::get_if<Pool>(&mutation.value);
+    auto* pool = record_if<Pool>(mutation.value);
     if (!pool) continue;
     if (plant_ == Plant::kReadBeforeImport && any_is<ExportPool>(commands))
       for (PoolExport& e : pool->exports) e.imported |= e.importer.valid();

@@ -134,7 +134,7 @@ void RoomWitness::commit_failed(const Decision& decision) {
       default:
         break;
     }
-    if (const auto* ns = std::get_if<Namespace>(&mutation.value); ns && ns->evicted_below.valid())
+    if (const auto* ns = record_if<Namespace>(mutation.value); ns && ns->evicted_below.valid())
       evicted_up_to_[ns->id] = std::max(evicted_up_to_[ns->id], newest_);
   }
 }

@@ -70,7 +70,7 @@ void RoomWitness::before_install(const Directory& directory, std::span<const Com
   }
   if (any_is<EvictNamespace>(commands))
     for (const Mutation& mutation : decision.mutations)
-      if (const auto* ns = std::get_if<Namespace>(&mutation.value); ns && ns->evicted_below.valid())
+      if (const auto* ns = record_if<Namespace>(mutation.value); ns && ns->evicted_below.valid())
         evicted_up_to_[ns->id] = newest_;
 }
 

@@ -82,7 +82,7 @@ bool may_go(std::span<const Command> commands, const Directory& directory, bool 
 
 template <class R>
 const R* value_of(const Mutation& mutation) {
-  return std::get_if<R>(&mutation.value);
+  return record_if<R>(mutation.value);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ void Witness::note_imports(const Directory& directory, std::span<const Command> 
   }
   // An export is over by its owner's proof, with its pool, or with its host.
   for (const Mutation& mutation : decision.mutations) {
-    const auto* after = std::get_if<Pool>(&mutation.value);
+    const auto* after = record_if<Pool>(mutation.value);
     const Pool* before = after ? directory.find<Pool>(after->id) : nullptr;
     if (!before || after->state == PoolState::kGone) continue;
     for (const PoolExport& e : before->exports) {

@@ -275,15 +275,12 @@ inline bool same(const EvictionSetting& a, const EvictionSetting& b) { return a 
 
 inline bool same(const Mutation& a, const Mutation& b) {
   if (a.key != b.key || a.value.index() != b.value.index()) return false;
-  return std::visit(
-      [&](const auto& record) {
-        using R = std::decay_t<decltype(record)>;
-        if constexpr (requires { same(record, record); })
-          return same(record, std::get<R>(b.value));
-        else
-          return false;  // soft: never stored
-      },
-      a.value);
+  return visit_record(a.value, [&]<class R>(const R& record) {
+    if constexpr (requires { same(record, record); })
+      return same(record, *record_if<R>(b.value));
+    else
+      return false;  // soft: never stored
+  });
 }
 
 inline std::vector<uint64_t> sample_seeds(uint64_t count) {

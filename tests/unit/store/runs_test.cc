@@ -1,12 +1,11 @@
 // Runs on disk: what is one record, what becomes of it, and what a crash leaves.
 
-#include "server/store/rocks_runs.h"
-
 #include <catch2/catch.hpp>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "server/store/rocks_runs.h"
 #include "server/store/rocksdb_store.h"
 #include "server/store/run_codec.h"
 #include "tests/unit/common/temporary_directory.h"
