@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -25,22 +26,38 @@ constexpr size_t kBlockBytes = 32768;
 constexpr size_t kHeaderBytes = 7;
 constexpr uint8_t kTypeMax = 4;  // full, first, middle, last
 
-constexpr std::array<uint32_t, 256> make_crc_table() {
-  std::array<uint32_t, 256> table{};
+// Table n takes a byte that lies n bytes before the last of eight: so eight are taken at once,
+// which is several times as fast, and a restart waits for it.
+constexpr size_t kBytesAtOnce = 8;
+using CrcTables = std::array<std::array<uint32_t, 256>, kBytesAtOnce>;
+constexpr CrcTables make_crc_tables() {
+  CrcTables tables{};
   for (uint32_t i = 0; i < 256; ++i) {
     uint32_t crc = i;
     for (int bit = 0; bit < 8; ++bit) crc = crc & 1 ? crc >> 1 ^ 0x82F63B78u : crc >> 1;
-    table[i] = crc;
+    tables[0][i] = crc;
   }
-  return table;
+  for (size_t n = 1; n < kBytesAtOnce; ++n)
+    for (size_t i = 0; i < 256; ++i)
+      tables[n][i] = tables[n - 1][i] >> 8 ^ tables[0][tables[n - 1][i] & 0xFF];
+  return tables;
 }
-constexpr std::array<uint32_t, 256> kCrcTable = make_crc_table();
+constexpr CrcTables kCrcTables = make_crc_tables();
 
 // CRC-32C, stored rotated and offset so that a crc of bytes that hold crcs is still good.
 uint32_t masked_crc(std::string_view bytes) {
+  static_assert(std::endian::native == std::endian::little, "so are the logs");
   uint32_t crc = 0xFFFFFFFFu;
+  for (; bytes.size() >= kBytesAtOnce; bytes.remove_prefix(kBytesAtOnce)) {
+    uint64_t eight = 0;
+    std::memcpy(&eight, bytes.data(), sizeof eight);
+    eight ^= crc;
+    crc = 0;
+    for (size_t n = 0; n < kBytesAtOnce; ++n)
+      crc ^= kCrcTables[kBytesAtOnce - 1 - n][eight >> 8 * n & 0xFF];
+  }
   for (const char byte : bytes)
-    crc = crc >> 8 ^ kCrcTable[(crc ^ static_cast<uint8_t>(byte)) & 0xFF];
+    crc = crc >> 8 ^ kCrcTables[0][(crc ^ static_cast<uint8_t>(byte)) & 0xFF];
   crc = ~crc;
   return (crc >> 15 | crc << 17) + 0xA282EAD8u;
 }
