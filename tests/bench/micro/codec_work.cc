@@ -7,6 +7,7 @@
 
 #include "common/check.h"
 #include "server/store/codec.h"
+#include "server/store/run_codec.h"
 #include "tests/bench/core/core_rig.h"
 #include "tests/bench/micro/work.h"
 
@@ -121,9 +122,73 @@ Work copy_work(const std::string& name) {
   return work;
 }
 
+// ---- Runs: what a commit of a batch leaves
+
+struct RunSample {
+  std::vector<Mutation> records;
+  std::string value;
+};
+
+const RunSample& run_sample() {
+  static const RunSample sample = [] {
+    RunSample made;
+    CoreRig rig;
+    CoreMember member(
+        [&](const Command& command) {
+          const Decision decision = rig.decide(command);
+          if (run_length(decision.mutations) == kBatch)
+            made.records.assign(decision.mutations.begin(), decision.mutations.begin() + kBatch);
+          return rig.run(command);
+        },
+        {});
+    member.store(0, kBatch);
+    BERTH_CHECK(made.records.size() == kBatch, "a commit leaves one run");
+    made.value = RunCodec().encode(made.records);
+    return made;
+  }();
+  return sample;
+}
+
+// Runs that hold as many replicas as a round has items.
+Work runs_work(std::function<void(const RunSample&)> one) {
+  const RunSample& sample = run_sample();
+  Work work;
+  work.run = [&sample, one = std::move(one)] {
+    for (uint64_t i = 0; i < kRoundItems; i += kBatch) one(sample);
+    return kRoundItems;
+  };
+  return work;
+}
+
+Work encode_runs() {
+  return runs_work([codec = std::make_shared<RunCodec>()](const RunSample& sample) {
+    keep(codec->encode(sample.records));
+  });
+}
+
+Work decode_runs() {
+  const auto codec = std::make_shared<RunCodec>();
+  const auto replicas = std::make_shared<std::vector<Replica>>();
+  return runs_work([=](const RunSample& sample) {
+    const uint64_t first = sample.records.front().key.first;
+    BERTH_CHECK(codec->decode(first, sample.value, *replicas), "what was encoded can be decoded");
+    keep(*replicas);
+  });
+}
+
+Work copy_runs() {
+  const auto copy = std::make_shared<std::string>();
+  return runs_work([=](const RunSample& sample) {
+    copy->assign(sample.value);
+    keep(*copy);
+  });
+}
+
 }  // namespace
 
 void add_codec_cases(Cases& cases) {
+  cases.push_back({"codec/encode/run", encode_runs, "memcpy", copy_runs, true});
+  cases.push_back({"codec/decode/run", decode_runs, "memcpy", copy_runs, true});
   for (const std::string name : {"replica", "reservation", "lease", "operation", "pin",
                                  "operation_forgotten", "reservation_forgotten"})
     cases.push_back({"codec/encode/" + name, [=] { return encode_work(name); }, "memcpy",
