@@ -13,6 +13,8 @@ using Facts = std::map<std::string, double>;
 
 constexpr uint64_t kBatch = 128;
 constexpr uint64_t kFillCallers = 4;
+// So that there is always something to sync, and no core is taken from those who are measured.
+constexpr double kStallCyclesPerSecond = 10;
 constexpr double kJobWithin = 120;  // seconds
 
 void sleep_for(double seconds) {
@@ -140,6 +142,8 @@ class Stall final : public Disturbance {
     LoadPlan plan;
     plan.warm_up_seconds = window.from_seconds;
     plan.seconds = window.to_seconds - window.from_seconds;
+    plan.cycles_per_second = kStallCyclesPerSecond;
+    plan.seed = settings_.seed;
     if (const Result<> stalled = fleet_.stall_disk(); !stalled)
       return tl::unexpected(stalled.error());
     const Result<Measure> stored = Load(fleet_.loop(), flows).run(plan);
