@@ -203,6 +203,11 @@ void Witness::check_edge(const Directory& directory, std::span<const Command> co
                          ReplicaId id, const Replica* before, const Replica* after, Time now) {
   const At from = at(before);
   const At to = at(after);
+  // The store relies on it: of an item of a run it writes state and reason alone.
+  judge_.expect(!before || !after || before->in_reservation ||
+                    (before->key == after->key && before->pool == after->pool &&
+                     before->offset == after->offset && before->size_bytes == after->size_bytes),
+                [&] { return "replica " + to_text(id) + " changed what it is or where it lies"; });
   if (from == to) return;
   judge_.digest(id.value(), static_cast<uint64_t>(from) * 8 + static_cast<uint64_t>(to));
   judge_.expect(may_go(commands, directory, power_cuts_ > 0, from, to), [&] {
