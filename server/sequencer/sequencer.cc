@@ -9,6 +9,22 @@
 #include "server/directory/invariants.h"
 
 namespace berth {
+namespace {
+
+// Of a command that is decided by a thread of gRPC, which serves others, too.
+constexpr size_t kTurnHereWeightMax = 32;
+// Commands that go through the queue after several were there at once.
+constexpr uint32_t kCompanyCommands = 256;
+
+// What engines do all the time. These give and take no identity, so in `interval` their commit does
+// not wait for the disk.
+bool is_everyday(const Command& command) {
+  return std::holds_alternative<Reserve>(command) || std::holds_alternative<Commit>(command) ||
+         std::holds_alternative<Abort>(command) || std::holds_alternative<Acquire>(command) ||
+         std::holds_alternative<Renew>(command) || std::holds_alternative<Release>(command);
+}
+
+}  // namespace
 
 Sequencer::Sequencer(SequencerConfig config, std::unique_ptr<Store> store, const Clock& clock)
     : config_(std::move(config)),
@@ -57,24 +73,53 @@ void Sequencer::stop() {
 // ----------------------------------------------------------------------------------------------
 
 void Sequencer::submit(Command command, Reply done) {
-  Error refusal;
+  std::optional<Error> refusal;
   {
     const std::lock_guard lock(queue_mutex_);
     if (stopping_) {
-      refusal = {Reason::kUnavailable, "the server is stopping"};
+      refusal = Error{Reason::kUnavailable, "the server is stopping"};
     } else if (!degraded_reason_.empty()) {
-      refusal = {Reason::kStoreDegraded, degraded_reason_};
+      refusal = Error{Reason::kStoreDegraded, degraded_reason_};
     } else if (queue_.size() >= config_.queue_commands_max) {
       ++stats_.queue_full;
-      refusal = {Reason::kQueueFull,
-                 std::to_string(queue_.size()) + " commands are queued already"};
+      refusal =
+          Error{Reason::kQueueFull, std::to_string(queue_.size()) + " commands are queued already"};
+    } else if (may_turn_here(command)) {
+      is_turning_ = true;
     } else {
       queue_.push_back({std::move(command), std::move(done)});
-      if (queue_.size() == 1) queue_ready_.notify_one();
+      // Whoever is in a turn looks at the queue when it ends.
+      if (!is_turning_) queue_ready_.notify_one();
       return;
     }
   }
-  done(tl::unexpected(std::move(refusal)));
+  if (refusal) return done(tl::unexpected(*std::move(refusal)));
+  turn_here(std::move(command), std::move(done));
+}
+
+bool Sequencer::may_turn_here(const Command& command) {
+  const bool is_alone = !is_turning_ && !turn_is_wanted_ && !own_work_due_ && queue_.empty();
+  if (!is_alone || config_.durability == Durability::kSync) return false;
+  if (!is_everyday(command) || weight_of(command) > kTurnHereWeightMax) return false;
+  return company_left_ == 0 || --company_left_ == 0;
+}
+
+void Sequencer::turn_here(Command command, Reply done) {
+  Batch batch;
+  batch.commands.push_back(std::move(command));
+  batch.replies.push_back(std::move(done));
+  advance_time();
+  const std::optional<Error> trouble = flusher_ ? flusher_->take_error() : std::nullopt;
+  if (trouble)
+    degrade(*trouble, batch.replies);
+  else
+    run_batch(batch);
+  const bool is_due = has_own_work();
+  const std::lock_guard lock(queue_mutex_);
+  is_turning_ = false;
+  own_work_due_ = is_due;
+  if (!queue_.empty() && is_everyday(queue_.front().command)) company_left_ = kCompanyCommands;
+  if (!queue_.empty() || own_work_due_ || turn_is_wanted_ || stopping_) queue_ready_.notify_one();
 }
 
 Sequencer::Batch Sequencer::take_batch() {
@@ -89,6 +134,9 @@ Sequencer::Batch Sequencer::take_batch() {
     batch.replies.push_back(std::move(queue_.front().done));
     queue_.pop_front();
   }
+  // Heartbeats often come together and say nothing about the load.
+  if (std::count_if(batch.commands.begin(), batch.commands.end(), is_everyday) > 1)
+    company_left_ = kCompanyCommands;
   return batch;
 }
 
@@ -111,12 +159,23 @@ void Sequencer::run() {
   while (wait_for_work() == Wake::kWork) turn();
 }
 
+bool Sequencer::has_own_work() const {
+  return !is_degraded() && (tick_has_more_ || jobs_due_ || evictor_.has_work());
+}
+
+// Between two turns of this thread, others may have theirs.
 Sequencer::Wake Sequencer::wait_for_work() {
-  const bool has_own_work = !is_degraded() && (tick_has_more_ || jobs_due_ || evictor_.has_work());
+  const bool is_due = has_own_work();
   std::unique_lock lock(queue_mutex_);
-  if (!has_own_work)
-    queue_ready_.wait_for(lock, std::chrono::milliseconds(config_.tick_interval.millis),
-                          [this] { return stopping_ || !queue_.empty(); });
+  own_work_due_ = is_due;
+  is_turning_ = false;
+  queue_ready_.wait_for(lock, std::chrono::milliseconds(config_.tick_interval.millis), [this] {
+    return !is_turning_ && (stopping_ || !queue_.empty() || own_work_due_);
+  });
+  turn_is_wanted_ = true;
+  queue_ready_.wait(lock, [this] { return !is_turning_; });
+  turn_is_wanted_ = false;
+  is_turning_ = true;
   return stopping_ && queue_.empty() ? Wake::kStop : Wake::kWork;
 }
 
@@ -146,7 +205,10 @@ void Sequencer::advance_time() {
 void Sequencer::run_queued() {
   if (is_degraded()) return;
   const Batch batch = take_batch();
-  if (batch.commands.empty()) return;
+  if (!batch.commands.empty()) run_batch(batch);
+}
+
+void Sequencer::run_batch(const Batch& batch) {
   const Result<Decision> decision = carry_out(batch.commands);
   if (!decision) return degrade(decision.error(), batch.replies);
   for (size_t i = 0; i < batch.replies.size(); ++i) batch.replies[i](decision->outcomes[i]);

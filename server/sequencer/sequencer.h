@@ -14,8 +14,12 @@
 // tries to reopen and reload the store until that works; then it goes on under a new epoch and
 // tells `listener` that every Link has to re-attach.
 //
+// Turns: one thread at a time is in a turn. Nearly always that is the sequencer's own; a small
+// command that finds it asleep and alone is decided by the thread that brings it, which saves two
+// changes of thread. Never where the commit would wait for a disk.
+//
 // Threads: submit(), view(), events(), stats(), now() from any; everything else of the sequencer
-// happens on its own thread. One view() at a time per thread (view_mutex.h).
+// happens within a turn. One view() at a time per thread (view_mutex.h).
 #pragma once
 
 #include <atomic>
@@ -78,7 +82,7 @@ struct SequencerStats {
   uint64_t eviction_memory_bytes = 0;  // of all policies; as of the latest second
 };
 
-// Told after install, on the sequencer's thread, in order. Must not block, and must not hold a
+// Told after install, within a turn, in order. Must not block, and must not hold a
 // view.
 class SequencerListener {
  public:
@@ -106,9 +110,10 @@ class Sequencer {
   // `unavailable`. The view stays.
   void stop();
 
-  // `done` is called exactly once: on the sequencer's thread, in the order of submits; or right
-  // here, when the queue is full, the store degraded or the sequencer stopped. It must not block
-  // and must not throw.
+  // `done` is called exactly once: within a turn, in the order of submits, and that may be right
+  // here; or at once, when the queue is full, the store degraded or the sequencer stopped. It must
+  // not block and must not throw. The caller holds no view, and no lock that `done` or the listener
+  // takes.
   void submit(Command command, Reply done);
 
   DirectoryView view() const { return {directory_, view_mutex_}; }
@@ -146,6 +151,11 @@ class Sequencer {
   Wake wait_for_work();
   void turn();
   void run_queued();
+  void run_batch(const Batch& batch);
+  // A turn for one command, on the thread of its caller.
+  void turn_here(Command command, Reply done);
+  bool may_turn_here(const Command& command);  // under queue_mutex_
+  bool has_own_work() const;
   void run_tick();
   void run_job_slice();
   void run_eviction_slice();
@@ -174,13 +184,13 @@ class Sequencer {
   SequencerListener* listener_ = nullptr;
   StoreId fresh_store_id_;
 
-  Directory directory_;  // written by the sequencer's thread under view_mutex_
+  Directory directory_;  // written within a turn under view_mutex_
   mutable ViewMutex view_mutex_;
   EventLog events_;
   RetiredHistory retired_;
   std::unique_ptr<Flusher> flusher_;  // interval durability only
 
-  // Of the sequencer's thread.
+  // Of the turn.
   policy::Evictor evictor_;
   int64_t next_report_millis_ = 0;
   LogicalClock logical_clock_;
@@ -196,6 +206,12 @@ class Sequencer {
   mutable std::mutex queue_mutex_;  // guards what follows, down to policies_
   std::condition_variable queue_ready_;
   std::deque<Queued> queue_;
+  bool is_turning_ = true;       // some thread is in a turn; before the start, none may be
+  bool turn_is_wanted_ = false;  // the sequencer's thread waits for the end of another's turn
+  bool own_work_due_ = false;    // has_own_work() at the end of the latest turn
+  // Of commands that may not turn by themselves, since several came at once a moment ago: together
+  // they cost less.
+  uint32_t company_left_ = 0;
   bool stopping_ = false;
   std::string degraded_reason_;
   SequencerStats stats_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/unit/sequencer/rig.h"
+#include "tests/unit/sequencer/storing_worker.h"
 
 namespace berth {
 namespace {
@@ -298,43 +299,9 @@ TEST_CASE("events follow their change, numbered under the epoch", "[sequencer]")
 
 // A worker with a pool in which `count` replicas are reserved.
 SessionId worker_with_replicas(Rig& rig, uint32_t count) {
-  OpenWorker open;
-  open.request_token = {1, 1};
-  open.name = "w0";
-  open.node = "n0";
-  open.boot_id = {6, 6};
-  const SessionId worker = rig.must<WorkerOpened>(open).session;
-  const Incarnation incarnation =
-      rig.must<ReattachBegun>(BeginReattach{worker, {6, 6}, 0, {}}).incarnation;
-  const Caller caller{worker, incarnation};
-  while (rig.must<ReattachEnded>(EndReattach{caller, {}}).more) continue;
-  rig.must<Done>(LinkUp{caller});
-  RegisterPool pool;
-  pool.caller = caller;
-  pool.spec.name = "cpu";
-  pool.spec.capacity_bytes = pool.spec.backing_bytes = uint64_t{4096} * count;
-  pool.spec.page_bytes = 4096;
-  rig.must<PoolRegistered>(pool);
-  OpenClient join;
-  join.caller = caller;
-  join.request_token = {2, 2};
-  join.token = {3, 3};
-  join.engine_id = "e0";
-  const SessionId client = rig.must<ClientOpened>(join).session;
-  const NamespaceId ns = rig.must<NamespaceOpened>(open_namespace("a")).id;
-  Reserve reserve;
-  reserve.id = {caller, client, 1, 1};
-  reserve.namespace_id = ns;
-  for (uint32_t i = 0; i < count; ++i) {
-    ObjectKey key;
-    key.digest.bytes[0] = static_cast<uint8_t>(i);
-    key.digest.bytes[15] = 1;
-    key.namespace_number = static_cast<uint32_t>(ns.value());
-    reserve.keys.push_back(key);
-  }
-  reserve.sizes = {4096};
-  REQUIRE(rig.must<Reserved>(reserve).pools.size() == count);
-  return worker;
+  const testing::StoringWorker worker = testing::storing_worker(rig, count);
+  REQUIRE(rig.must<Reserved>(worker.reserve(1, 0, count)).pools.size() == count);
+  return worker.caller.session;
 }
 
 TEST_CASE("calls are answered between the slices of a job, which ends by itself", "[sequencer]") {
