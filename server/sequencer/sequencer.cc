@@ -11,10 +11,13 @@
 namespace berth {
 namespace {
 
-// Of a command that is decided by a thread of gRPC, which serves others, too.
-constexpr size_t kTurnHereWeightMax = 32;
-// Commands that go through the queue after several were there at once.
+// A command of this weight is worth a commit of its own; lighter ones that come together share one.
+constexpr size_t kBatchWeightMin = 16;
+// Light commands that go through the queue after several were there at once.
 constexpr uint32_t kCompanyCommands = 256;
+// A thread that turns for itself turns for those who came meanwhile, too, but not for ever: it is
+// one of gRPC's, which serve others.
+constexpr int kRoundsForOthersMax = 4;
 
 // What engines do all the time. These give and take no identity, so in `interval` their commit does
 // not wait for the disk.
@@ -100,7 +103,8 @@ void Sequencer::submit(Command command, Reply done) {
 bool Sequencer::may_turn_here(const Command& command) {
   const bool is_alone = !is_turning_ && !turn_is_wanted_ && !own_work_due_ && queue_.empty();
   if (!is_alone || config_.durability == Durability::kSync) return false;
-  if (!is_everyday(command) || weight_of(command) > kTurnHereWeightMax) return false;
+  if (!is_everyday(command)) return false;
+  if (weight_of(command) >= kBatchWeightMin) return true;
   return company_left_ == 0 || --company_left_ == 0;
 }
 
@@ -114,6 +118,11 @@ void Sequencer::turn_here(Command command, Reply done) {
     degrade(*trouble, batch.replies);
   else
     run_batch(batch);
+  for (int round = 0; round < kRoundsForOthersMax && !is_degraded(); ++round) {
+    const Batch others = take_batch(is_everyday);
+    if (others.commands.empty()) break;
+    run_batch(others);
+  }
   const bool is_due = has_own_work();
   const std::lock_guard lock(queue_mutex_);
   is_turning_ = false;
@@ -122,11 +131,12 @@ void Sequencer::turn_here(Command command, Reply done) {
   if (!queue_.empty() || own_work_due_ || turn_is_wanted_ || stopping_) queue_ready_.notify_one();
 }
 
-Sequencer::Batch Sequencer::take_batch() {
+Sequencer::Batch Sequencer::take_batch(bool (*may_take)(const Command&)) {
   Batch batch;
   size_t weight = 0;
   const std::lock_guard lock(queue_mutex_);
   while (!queue_.empty() && batch.commands.size() < config_.batch_commands_max) {
+    if (!may_take(queue_.front().command)) break;
     weight += weight_of(queue_.front().command);
     // One command alone may be as heavy as it likes: its own bounds were checked at the door.
     if (!batch.commands.empty() && weight > config_.batch_records_max) break;
@@ -204,7 +214,7 @@ void Sequencer::advance_time() {
 
 void Sequencer::run_queued() {
   if (is_degraded()) return;
-  const Batch batch = take_batch();
+  const Batch batch = take_batch([](const Command&) { return true; });
   if (!batch.commands.empty()) run_batch(batch);
 }
 

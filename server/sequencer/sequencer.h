@@ -14,9 +14,10 @@
 // tries to reopen and reload the store until that works; then it goes on under a new epoch and
 // tells `listener` that every Link has to re-attach.
 //
-// Turns: one thread at a time is in a turn. Nearly always that is the sequencer's own; a small
-// command that finds it asleep and alone is decided by the thread that brings it, which saves two
-// changes of thread. Never where the commit would wait for a disk.
+// Turns: one thread at a time is in a turn: the sequencer's own, or one that brings a command of an
+// engine's everyday work and finds none. It decides that, and what came meanwhile, which saves two
+// changes of thread a command. Light commands that come together go through the queue instead, to
+// share a commit. Never where the commit would wait for a disk.
 //
 // Threads: submit(), view(), events(), stats(), now() from any; everything else of the sequencer
 // happens within a turn. One view() at a time per thread (view_mutex.h).
@@ -162,7 +163,8 @@ class Sequencer {
   void report_policies(int64_t now);
   // One command of our own; nothing when the store refused it.
   std::optional<Outcome> run_own(const Command& command);
-  Batch take_batch();
+  // From the front of the queue, as far as may_take says yes.
+  Batch take_batch(bool (*may_take)(const Command&));
   // Decides, commits and installs. Errors: the store's; nothing was installed.
   Result<Decision> carry_out(std::span<const Command> commands);
   void announce(const Decision& decision);

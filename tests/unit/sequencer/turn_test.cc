@@ -43,17 +43,28 @@ TEST_CASE("a small command that finds the sequencer asleep is decided by the thr
   CHECK(rig.sequencer->view()->replicas().size() == stored);
 }
 
-TEST_CASE("a command that could wait for a disk, or is large, is left to the sequencer's thread",
+TEST_CASE("a batch that finds no turn under way is decided by the thread that brings it",
+          "[sequencer][turn]") {
+  Rig rig;
+  rig.start();
+  const StoringWorker worker = storing_worker(rig, 60'000);
+  uint32_t stored = 0;
+  rig.until([&] {
+    stored += 64;
+    return is_decided_here(rig, worker.reserve(stored, stored, 64));
+  });
+}
+
+TEST_CASE("a command that could wait for a disk is left to the sequencer's thread",
           "[sequencer][turn]") {
   SequencerConfig config = quick_config();
-  uint32_t count = 1;
-  SECTION("every commit is synced") { config.durability = Durability::kSync; }
-  SECTION("a batch") { count = 64; }
+  config.durability = GENERATE(Durability::kSync, Durability::kInterval);
   Rig rig(config);
   rig.start();
   const StoringWorker worker = storing_worker(rig, 10'000);
   for (uint32_t i = 0; i < 20; ++i) {
-    CHECK_FALSE(is_decided_here(rig, worker.reserve(i + 1, i * count, count)));
+    if (config.durability == Durability::kSync)
+      CHECK_FALSE(is_decided_here(rig, worker.reserve(i + 1, i, 1)));
     CHECK_FALSE(is_decided_here(rig, open_namespace("n" + std::to_string(i))));
   }
 }
