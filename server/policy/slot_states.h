@@ -5,9 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "common/check.h"
+#include "server/directory/chunked_array.h"
 
 namespace berth::policy {
 
@@ -38,7 +38,7 @@ class SlotStates {
   }
 
   SlotState& hold(uint32_t slot, uint64_t key_hash, uint8_t queue) {
-    if (slot >= states_.size()) states_.resize(size_t{slot} + 1);
+    while (slot >= states_.size()) states_.append();
     BERTH_CHECK(states_[slot].queue == kNotHeld, "a slot is inserted once until it is gone");
     states_[slot] = SlotState{};
     states_[slot].fingerprint = fingerprint_of(key_hash);
@@ -47,10 +47,10 @@ class SlotStates {
   }
   void let_go(uint32_t slot) { states_[slot].queue = kNotHeld; }
 
-  size_t memory_bytes() const { return states_.capacity() * sizeof(SlotState); }
+  size_t memory_bytes() const { return states_.memory_bytes(); }
 
  private:
-  std::vector<SlotState> states_;
+  ChunkedArray<SlotState, 18> states_;
 };
 
 // A doubly linked list through the slots: front is newest. Its slots' `previous` and `next` belong
