@@ -157,9 +157,15 @@ const typename ChunkLookup<World>::PoolView& ChunkLookup<World>::pool_of(const R
 template <class World>
 void ChunkLookup<World>::look_ahead() {
   const size_t most = end_ == 0 ? kFirstGroup : kGroup;
+  const auto number = static_cast<uint32_t>(ns_.id.value());
   at_ = end_ = 0;
   while (end_ < most && digest_ < digests_.size()) {
-    keys_[end_++] = key_of(ns_, digests_[digest_], shard_, part_);
+    // In place and not by key_of(): a key that is put together and copied at once waits for itself.
+    ObjectKey& key = keys_[end_++];
+    key.digest = digests_[digest_];
+    key.namespace_number = number;
+    key.shard = static_cast<uint16_t>(shard_);
+    key.part = static_cast<uint16_t>(part_);
     if (++part_ < ns_.spec.parts) continue;
     part_ = 0;
     if (++shard_ < ns_.spec.shards) continue;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <type_traits>
 
 #include "common/check.h"
 
@@ -11,11 +13,28 @@ size_t ReplicaTable::memory_bytes() const {
   return slots_.memory_bytes() + by_id_.memory_bytes() + by_key_.memory_bytes();
 }
 
+namespace {
+
+// Word by word: what is mostly equal is not worth a call.
+bool is_same(const ObjectKey& a, const ObjectKey& b) {
+  static_assert(std::has_unique_object_representations_v<ObjectKey>);
+  std::array<uint64_t, 5> left;
+  std::array<uint64_t, 5> right;
+  static_assert(sizeof left == sizeof(ObjectKey));
+  std::memcpy(left.data(), &a, sizeof a);
+  std::memcpy(right.data(), &b, sizeof b);
+  return ((left[0] ^ right[0]) | (left[1] ^ right[1]) | (left[2] ^ right[2]) |
+          (left[3] ^ right[3]) | (left[4] ^ right[4])) == 0;
+}
+
+}  // namespace
+
 // ---- Finding
 // -----------------------------------------------------------------------------------------------
 
 uint32_t ReplicaTable::first_slot_of(const ObjectKey& key) const {
-  return by_key_.find(hash_of(key), [&](uint32_t slot) { return at(slot).replica.key == key; });
+  return by_key_.find(hash_of(key),
+                      [&](uint32_t slot) { return is_same(at(slot).replica.key, key); });
 }
 
 // The lines of a slot: it spans two, wherever it begins.
@@ -53,7 +72,8 @@ void ReplicaTable::first_slots_of_group(std::span<const ObjectKey> keys,
     if (slots[i] != kNone) prefetch(slots[i]);
   }
   for (size_t i = 0; i < keys.size(); ++i)
-    if (slots[i] != kNone && at(slots[i]).replica.key != keys[i]) slots[i] = first_slot_of(keys[i]);
+    if (slots[i] != kNone && !is_same(at(slots[i]).replica.key, keys[i]))
+      slots[i] = first_slot_of(keys[i]);
 }
 
 // ---- Changing
@@ -101,7 +121,7 @@ void ReplicaTable::erase(uint32_t slot, uint32_t& pool_head) {
 void ReplicaTable::link_key(uint32_t slot) {
   ReplicaSlot& s = at(slot);
   const uint32_t head = by_key_.find_or_insert(hash_of(s.replica.key), slot, [&](uint32_t other) {
-    return at(other).replica.key == s.replica.key;
+    return is_same(at(other).replica.key, s.replica.key);
   });
   if (head == kNone) return;
   // Behind the head, so that the index entry need not change.
