@@ -12,6 +12,7 @@
 #include <grpcpp/support/message_allocator.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,20 +31,20 @@ class CountedCall {
 
   void arrived() {
     started_nanos_ = metrics_.now_nanos();
-    has_ended_ = false;
+    has_ended_.store(false, std::memory_order_release);
   }
-  // Before the call is finished: then it may be released at any moment.
+  // Before the call is finished: then it may be released at any moment, on any thread.
   void ended(int code) {
-    has_ended_ = true;
     metrics_.observe(method_, code, started_nanos_);
+    has_ended_.store(true, std::memory_order_release);
   }
-  bool has_ended() const { return has_ended_; }
+  bool has_ended() const { return has_ended_.load(std::memory_order_acquire); }
 
  private:
   const CallMetrics& metrics_;
   const CallMetrics::Method& method_;
   int64_t started_nanos_ = 0;
-  bool has_ended_ = false;
+  std::atomic<bool> has_ended_ = false;
 };
 
 template <class Request, class Response>
@@ -52,6 +53,10 @@ class CallMessages final : public grpc::MessageAllocator<Request, Response> {
   // Takes the method over from the interceptor: before the server starts.
   CallMessages(CallMetrics& metrics, std::string_view path)
       : metrics_(metrics), method_(metrics.take_over(path)) {}
+  // Whoever gave back the last ones has let go of them.
+  ~CallMessages() override { const std::lock_guard lock(mutex_); }
+  CallMessages(const CallMessages&) = delete;
+  CallMessages& operator=(const CallMessages&) = delete;
 
   grpc::MessageHolder<Request, Response>* AllocateMessages() override {
     std::unique_ptr<Messages> messages = take_spare();
