@@ -100,13 +100,17 @@ Operation new_operation(const Numbered& id, OperationKind kind) {
 // ---- Replicas
 // ----------------------------------------------------------------------------------------------------
 
-void move_to(const Context& c, Replica replica, ReplicaState state, Why why) {
+Replica moved(const Context& c, Replica replica, ReplicaState state, Why why) {
   replica.state = state;
   replica.why = why;
   replica.in_reservation = false;
   if (state != ReplicaState::kReady && c.draft.find<Pin>(replica.id))
     c.draft.forget<Pin>(replica.id);
-  c.draft.put(replica);
+  return replica;
+}
+
+void move_to(const Context& c, const Replica& replica, ReplicaState state, Why why) {
+  c.draft.put(moved(c, replica, state, why));
 }
 
 bool can_retire(const Replica& replica) {
@@ -145,11 +149,7 @@ void retire_all(const Context& c, const std::vector<ReplicaId>& replicas, Why wh
   std::vector<Replica> retiring;
   std::vector<uint32_t> slots;
   for (const auto& [id, slot] : installed) {
-    if (c.draft.find<Pin>(id)) c.draft.forget<Pin>(id);
-    Replica& replica = retiring.emplace_back(*c.draft.find_replica(id, slot));
-    replica.state = ReplicaState::kRetiring;
-    replica.why = why;
-    replica.in_reservation = false;
+    retiring.push_back(moved(c, *c.draft.find_replica(id, slot), ReplicaState::kRetiring, why));
     slots.push_back(slot);
   }
   c.draft.put_together(std::move(retiring), std::move(slots));

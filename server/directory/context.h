@@ -45,7 +45,9 @@ Operation new_operation(const Numbered& id, OperationKind kind);
 // ---- Replicas
 // -------------------------------------------------------------------------------------------------
 // A replica in `state` leaves its reservation and goes on as a record of its own.
-void move_to(const Context& c, Replica replica, ReplicaState state, Why why);
+void move_to(const Context& c, const Replica& replica, ReplicaState state, Why why);
+// Its record after that, for who writes several together. A pin that cannot stay is forgotten.
+Replica moved(const Context& c, Replica replica, ReplicaState state, Why why);
 // Whether it may be retired by choice: READY, or set aside because directory and ledger disagreed.
 // The owner's ACK then proves that no span of what the ledger holds under this id is out.
 // Reservations end by their writers instead.

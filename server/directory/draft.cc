@@ -265,11 +265,11 @@ void Draft::account(const RecordKey& key, int sign) {
   }
 }
 
-void Draft::account(const Replica& replica, int sign) {
+void Draft::account(const Replica& replica, int64_t count) {
   const Pool* pool = find<Pool>(replica.pool);
   BERTH_CHECK(pool, "a replica lies in a pool that is registered");
-  pool_usage_[replica.pool] += usage_of(replica, *pool, sign);
-  namespace_usage_[replica.key.namespace_id()] += namespace_usage_of(replica, *pool, sign);
+  pool_usage_[replica.pool] += usage_of(replica, *pool, count);
+  namespace_usage_[replica.key.namespace_id()] += namespace_usage_of(replica, *pool, count);
 }
 
 void Draft::account(const Pin& pin, int sign) {
@@ -291,12 +291,7 @@ void Draft::fold_lease_changes() const {
 }
 
 void Draft::account(const StagedRuns::Run& run, int sign) {
-  const auto add = [&](const Replica& like, int64_t count) {
-    const Pool* pool = find<Pool>(like.pool);
-    BERTH_CHECK(pool, "a replica lies in a pool that is registered");
-    pool_usage_[like.pool] += usage_of(like, *pool, count);
-    namespace_usage_[like.key.namespace_id()] += namespace_usage_of(like, *pool, count);
-  };
+  const auto add = [this](const Replica& like, int64_t count) { account(like, count); };
   AlikeReplicas before(add);
   AlikeReplicas after(add);
   for (size_t i = 0; i < run.replicas.size(); ++i) {

@@ -161,7 +161,7 @@ class Draft {
   // Adds (or takes back) what the record at `key` contributes to the derived figures, as the draft
   // sees it now.
   void account(const RecordKey& key, int sign);
-  void account(const Replica& replica, int sign);
+  void account(const Replica& replica, int64_t count);
   void account(const Lease& lease, int sign);
   void account(const Pin& pin, int sign);
   const RecordValue* staged_value(const RecordKey& key) const;
@@ -192,12 +192,10 @@ class Draft {
 
 template <class R>
 const R* Draft::find(KeyOf<R> key) const {
+  if constexpr (std::is_same_v<R, Replica>) return find_replica(key, base_.replicas().slot_of(key));
   const RecordKey record = RecordTraits<R>::key(key);
   if (is_staged(record.kind))
     if (const RecordValue* value = staged_value(record)) return record_if<R>(*value);
-  if constexpr (std::is_same_v<R, Replica>)
-    if (runs_.size() > 0)
-      if (const auto replica = runs_.find(key)) return *replica;
   return base_.find<R>(key);
 }
 

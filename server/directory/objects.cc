@@ -18,15 +18,6 @@ void close_all(const Context& c, const Closing& closing) {
       close_items(c, *reservation, replicas);
 }
 
-// Requests may name a replica twice; it counts once.
-using Named = std::set<ReplicaId>;
-bool is_named_first(Named& named, ReplicaId id) {
-  const auto hint = named.end();
-  const size_t before = named.size();
-  named.insert(hint, id);
-  return named.size() > before;
-}
-
 // One Commit while it is being decided. Its replicas mostly are the items of one reservation, in
 // its order: what is known of the last one is kept for the next, and they are written together.
 class Committing {
@@ -89,11 +80,8 @@ class Committing {
   }
 
   void become_ready(const Replica& replica, uint32_t slot, uint64_t offset) {
-    Replica ready = replica;
+    Replica ready = moved(c_, replica, ReplicaState::kReady, Why::kNone);
     ready.offset = offset;
-    ready.state = ReplicaState::kReady;
-    ready.why = Why::kNone;
-    ready.in_reservation = false;
     // A pool that drains takes what was granted before, and retires it with the rest.
     if (const Why why = leaves_at_once(*pool_, *namespace_, ready); why != Why::kNone) {
       c_.draft.put(ready);
@@ -165,12 +153,12 @@ Result<Outcome> handle(const Context& c, const Abort& command) {
   PerItem answer;
   Closing closing;
   std::vector<ReplicaId> freed;
-  Named named;  // once: they are closed after all were looked at
+  std::set<ReplicaId> named;  // twice counts once: they are closed after all were looked at
   for (const ReplicaId id : command.replicas) {
     const Replica* replica = c.draft.find<Replica>(id);
     const Reservation* reservation =
         replica && replica->in_reservation ? reservation_of(c, id) : nullptr;
-    if (!reservation || reservation->session != command.client || !is_named_first(named, id)) {
+    if (!reservation || reservation->session != command.client || !named.insert(id).second) {
       answer.done.push_back(0);
       continue;
     }
@@ -207,7 +195,7 @@ Result<Outcome> handle(const Context& c, const ReclaimAck& command) {
   PerItem answer;
   std::map<PoolId, uint64_t> freed;
   std::vector<ReplicaId> gone;
-  Named named;
+  std::set<ReplicaId> named;  // twice counts once: they go after all were looked at
   const Pool* pool = nullptr;
   std::vector<uint32_t> slots(command.replicas.size());
   c.draft.base_replicas().slots_of(command.replicas, slots);
@@ -218,7 +206,7 @@ Result<Outcome> handle(const Context& c, const ReclaimAck& command) {
     if (replica && (!pool || pool->id != replica->pool)) pool = c.draft.find<Pool>(replica->pool);
     const bool is_freed = replica && replica->state == ReplicaState::kRetiring &&
                           c.draft.lease_count(id, slot) == 0 &&
-                          pool->owner == command.caller.session && is_named_first(named, id);
+                          pool->owner == command.caller.session && named.insert(id).second;
     answer.done.push_back(is_freed);
     if (!is_freed) continue;
     ++freed[replica->pool];

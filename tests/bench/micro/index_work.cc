@@ -1,5 +1,6 @@
 // The ways into the table of replicas, at random keys that are there: by object key, by id, and the
 // bare hash index under both. Beside them: an unordered_map with the same keys.
+#include <functional>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -79,7 +80,20 @@ Work lookups(uint64_t objects, Key (*key_at)(const Tables&, uint64_t), Lookup lo
 ObjectKey key_at(const Tables& all, uint64_t object) { return all.keys[object]; }
 ReplicaId id_at(const Tables&, uint64_t object) { return ReplicaId(kFirstId + object); }
 
-// Replicas that come and go: run() brings or takes them, finish() undoes it.
+// Measures one of the two; the other one is done unmeasured, before or behind it.
+Work come_and_go(const std::function<void()>& insert, const std::function<void()>& erase,
+                 bool measures_insert) {
+  Work work;
+  if (!measures_insert) work.prepare = insert;
+  work.run = [=] {
+    measures_insert ? insert() : erase();
+    return kRoundItems;
+  };
+  if (measures_insert) work.finish = erase;
+  return work;
+}
+
+// Replicas that come and go.
 Work changes(uint64_t objects, bool measures_insert) {
   Tables& all = tables(objects);
   const auto passing = std::make_shared<std::vector<Replica>>();
@@ -91,14 +105,7 @@ Work changes(uint64_t objects, bool measures_insert) {
     for (const Replica& replica : *passing)
       all.table.erase(all.table.slot_of(replica.id), all.pool_head);
   };
-  Work work;
-  if (!measures_insert) work.prepare = insert;
-  work.run = [=] {
-    measures_insert ? insert() : erase();
-    return kRoundItems;
-  };
-  if (measures_insert) work.finish = erase;
-  return work;
+  return come_and_go(insert, erase, measures_insert);
 }
 
 Work plain_changes(uint64_t objects, bool measures_insert) {
@@ -117,14 +124,7 @@ Work plain_changes(uint64_t objects, bool measures_insert) {
       all.plain_by_id.erase(replica.id);
     }
   };
-  Work work;
-  if (!measures_insert) work.prepare = insert;
-  work.run = [=] {
-    measures_insert ? insert() : erase();
-    return kRoundItems;
-  };
-  if (measures_insert) work.finish = erase;
-  return work;
+  return come_and_go(insert, erase, measures_insert);
 }
 
 }  // namespace
