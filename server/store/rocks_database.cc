@@ -61,11 +61,15 @@ Result<std::unique_ptr<RocksDatabase>> RocksDatabase::open(const RocksOptions& o
   db_options.env = env_or_default(database->env_);
   db_options.info_log = std::make_shared<RocksLog>(RocksLog::Echo::kYes);
 
-  const rocksdb::ColumnFamilyOptions of_family = family_options(options.memtable_bytes);
+  const rocksdb::ColumnFamilyOptions of_family =
+      family_options(options.memtable_bytes, Reads::kAtStart);
   std::vector<rocksdb::ColumnFamilyDescriptor> families{
       {rocksdb::kDefaultColumnFamilyName, of_family}};
   for (const std::string_view name : kFamilyNames)
     families.emplace_back(std::string(name), of_family);
+  // A run that became sparse is read to be written anew.
+  families[1 + static_cast<size_t>(Family::kRuns)].options =
+      family_options(options.memtable_bytes, Reads::kAnyTime);
 
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
@@ -138,7 +142,8 @@ Result<std::optional<StoreHeader>> read_header(const RocksOptions& options) {
 
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;
-  const rocksdb::ColumnFamilyOptions of_family = family_options(options.memtable_bytes);
+  const rocksdb::ColumnFamilyOptions of_family =
+      family_options(options.memtable_bytes, Reads::kAtStart);
   if (const auto s = rocksdb::DB::OpenForReadOnly(
           db_options, options.folder,
           {{rocksdb::kDefaultColumnFamilyName, of_family}, {meta, of_family}}, &handles, &opened);

@@ -1,6 +1,7 @@
 #include "server/store/rocks_options.h"
 
 #include <rocksdb/listener.h>
+#include <rocksdb/memtablerep.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
 
@@ -38,6 +39,8 @@ rocksdb::DBOptions database_options(uint64_t memtable_bytes, uint32_t open_files
   options.max_total_wal_size = 4 * memtable_bytes;
   options.max_open_files = static_cast<int>(open_files_max);
   options.max_background_jobs = 2;
+  // One thread at a time commits.
+  options.allow_concurrent_memtable_write = false;
   // A cut log is replayed up to its cut, and logs behind a cut only where nothing is missing
   // between them. Damage in the middle does not come this far: see log_check.h.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
@@ -51,9 +54,13 @@ rocksdb::DBOptions database_options(uint64_t memtable_bytes, uint32_t open_files
   return options;
 }
 
-rocksdb::ColumnFamilyOptions family_options(uint64_t memtable_bytes) {
+rocksdb::ColumnFamilyOptions family_options(uint64_t memtable_bytes, Reads reads) {
   rocksdb::ColumnFamilyOptions options;
   options.write_buffer_size = memtable_bytes;
+  // What is only read at start need not be in order before it is written out: a record then costs
+  // no search among the others.
+  if (reads == Reads::kAtStart)
+    options.memtable_factory = std::make_shared<rocksdb::VectorRepFactory>();
   // Mass events write faster than buffers reach the disk, and with two of them RocksDB stops every
   // write until one has. db_write_buffer_size bounds the memory all the same.
   options.max_write_buffer_number = 8;
