@@ -52,12 +52,13 @@ std::string with_spread(const Spread& spread) {
 }
 
 void print(const Results& results) {
-  std::printf("%-6s %5s │ %7s %-20s %10s %12s\n", "1 MiB", "batch", "GiB/s", "of memcpy",
-              "calls us", "first touch");
+  std::printf("%-6s %5s │ %7s %-20s %-20s %9s %12s\n", "1 MiB", "batch", "GiB/s", "of memcpy",
+              "copied by memcpy", "calls us", "first touch");
   for (const BytesRow& row : results.bytes)
-    std::printf("%-6s %5llu │ %7.2f %-20s %10.0f %12.2f\n", row.what.c_str(),
+    std::printf("%-6s %5llu │ %7.2f %-20s %-20s %9.0f %12.2f\n", row.what.c_str(),
                 static_cast<unsigned long long>(row.batch), row.gib_per_second.median,
-                with_spread(row.of_memcpy).c_str(), row.calls_us.median, row.first_touch_of_memcpy);
+                with_spread(row.of_memcpy).c_str(), with_spread(row.of_memcpy_with_memcpy).c_str(),
+                row.calls_us.median, row.first_touch_of_memcpy);
   std::printf("\n%-6s %5s │ %7s %7s %-20s %7s │ %7s %-20s\n", "spans", "batch", "p50 us", "p99",
               "of echo", "echo us", "release", "cycle of two echoes");
   for (const LatencyRow& row : results.latencies)
@@ -81,6 +82,7 @@ std::string to_json(const Options& options, const MachineFacts& machine, const R
                              {"batch", row.batch},
                              {"gib_per_second", json_of(row.gib_per_second)},
                              {"of_memcpy", json_of(row.of_memcpy)},
+                             {"of_memcpy_with_memcpy", json_of(row.of_memcpy_with_memcpy)},
                              {"calls_us", json_of(row.calls_us)},
                              {"first_touch_of_memcpy", rounded(row.first_touch_of_memcpy)}});
   json["latencies"] = Json::array();
