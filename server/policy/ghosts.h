@@ -6,6 +6,8 @@
 //   fingerprint ─▶ set [newest] [     ] ... [oldest] ─▶ displaced
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,32 +40,36 @@ class Ghosts {
   static constexpr size_t kEntriesMin = 32'768;
   static constexpr size_t kWays = 8;
 
-  Ghosts() : entries_(kEntriesMin) {}
+  Ghosts() : sets_(kEntriesMin / kWays) {}
 
   // Brings the set of this key, which is asked for soon.
-  void prefetch(uint32_t fingerprint) const { __builtin_prefetch(set_of(fingerprint)); }
+  void prefetch(uint32_t fingerprint) const { __builtin_prefetch(&sets_[set_of(fingerprint)]); }
   // The ghost of this key, which is thereby forgotten.
   std::optional<Ghost> take(uint32_t fingerprint);
   // Remembers a key; answers the one that gave way for it, if any. `resident` is how many objects
   // the policy holds: the table grows (doubles) until it has as many entries.
   std::optional<Ghost> put(const Ghost& ghost, size_t resident);
 
-  size_t memory_bytes() const { return entries_.capacity() * sizeof(Ghost); }
+  size_t memory_bytes() const { return sets_.capacity() * sizeof(Set); }
 
  private:
-  size_t first_of_set(uint32_t fingerprint) const {
+  struct alignas(64) Set {
+    std::array<Ghost, kWays> ghosts;  // newest first
+
+    void remember(const Ghost& ghost) {
+      std::move_backward(ghosts.begin(), ghosts.end() - 1, ghosts.end());
+      ghosts.front() = ghost;
+    }
+  };
+
+  size_t set_of(uint32_t fingerprint) const {
     // The multiplication spreads fingerprints that differ in few bits; sets are a power of two.
     const uint32_t mixed = fingerprint * 0x9E3779B1u;
-    const size_t sets = entries_.size() / kWays;
-    return ((uint64_t{mixed} * sets) >> 32) * kWays;
+    return (uint64_t{mixed} * sets_.size()) >> 32;
   }
-  const Ghost* set_of(uint32_t fingerprint) const {
-    return entries_.data() + first_of_set(fingerprint);
-  }
-  Ghost* set_of(uint32_t fingerprint) { return entries_.data() + first_of_set(fingerprint); }
   void grow();
 
-  std::vector<Ghost> entries_;
+  std::vector<Set> sets_;
 };
 
 }  // namespace berth::policy
