@@ -70,6 +70,8 @@ class Directory {
 
   const std::map<SessionId, Presence>& presence() const { return presence_; }
 
+  // Where the replica of this mutation lies, or ReplicaTable::kNone. Mostly the mutation knows.
+  uint32_t slot_of(const Mutation& mutation) const;
   const PoolEntry* find_pool(PoolId id) const;
   NamespaceUsage namespace_usage(NamespaceId id) const;
   SessionUsage session_usage(SessionId id) const;
@@ -128,7 +130,6 @@ class Directory {
 
   void account(const Pin& pin, int sign);
   void account(const Replica& replica, int64_t count);
-  uint32_t slot_of(const Mutation& mutation) const;
   void insert_replica(const Replica& replica, PoolEntry& entry);
   void count_lease(const Lease& lease, int sign);
   void count_lease_of_unknown(ReplicaId id, int sign);

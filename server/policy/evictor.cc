@@ -89,23 +89,13 @@ void Evictor::remove(const Directory& directory, uint32_t slot) {
   pools_[pool][slots_.at(slot).group].policy->removed(slot);
 }
 
-namespace {
-
-uint32_t slot_of(const Directory& directory, const Mutation& mutation) {
-  const ReplicaId id(mutation.key.first);
-  return directory.replicas().is_at(mutation.slot, id) ? mutation.slot
-                                                       : directory.replicas().slot_of(id);
-}
-
-}  // namespace
-
 void Evictor::before_install(const Directory& directory, std::span<const Mutation> mutations) {
   for (const Mutation& mutation : mutations) {
     if (mutation.key.kind != RecordKind::kReplica) continue;
     const auto* after = std::get_if<Replica>(&mutation.value);
     // What is READY stays, and what is still part of a reservation was never held.
     if (after && (after->state == ReplicaState::kReady || after->in_reservation)) continue;
-    const uint32_t slot = slot_of(directory, mutation);
+    const uint32_t slot = directory.slot_of(mutation);
     if (slot != ReplicaTable::kNone) remove(directory, slot);
   }
 }
@@ -131,7 +121,7 @@ void Evictor::after_install(const Directory& directory, std::span<const Command>
       if (where != last) touched(directory, where.first, where.second);
       last = where;
       if (replica->state != ReplicaState::kReady) continue;
-      const uint32_t slot = slot_of(directory, mutation);
+      const uint32_t slot = directory.slot_of(mutation);
       if (!slots_.is_held(slot)) insert_alone(directory, slot);  // adopted, not committed
     } else if (const auto* ns = record_if<Namespace>(mutation.value)) {
       namespaces_due_.insert(ns->id);

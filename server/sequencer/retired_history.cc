@@ -19,9 +19,11 @@ void RetiredHistory::before_install(const Directory& directory, std::span<const 
     if (mutation.key.kind != RecordKind::kReplica) continue;
     const auto* after = std::get_if<Replica>(&mutation.value);
     if (after && after->state != ReplicaState::kRetiring) continue;
-    const Replica* before = directory.find<Replica>(ReplicaId(mutation.key.first));
-    if (!before || !was_copy(*before)) continue;
-    left.push_back({before->key, before->id, before->pool, after ? after->why : Why::kNone, now});
+    const uint32_t slot = directory.slot_of(mutation);
+    if (slot == ReplicaTable::kNone) continue;
+    const Replica& before = directory.replicas().at(slot).replica;
+    if (!was_copy(before)) continue;
+    left.push_back({before.key, before.id, before.pool, after ? after->why : Why::kNone, now});
   }
   if (left.empty()) return;
   const std::lock_guard lock(mutex_);
