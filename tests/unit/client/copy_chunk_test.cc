@@ -40,8 +40,8 @@ TEST_CASE("a copied chunk arrives whole, and nothing beside it is touched") {
   for (const size_t count :
        {size_t{0}, size_t{1}, size_t{4096}, kStreamedBytesMin - 1, kStreamedBytesMin,
         kStreamedBytesMin + 1, kStreamedBytesMin + 127, (size_t{1} << 20) + 63})
-    for (const size_t from_shift : {0, 1, 33})
-      for (const size_t to_shift : {0, 1, 31, 63}) {
+    for (const size_t from_shift : {size_t{0}, size_t{1}, size_t{33}})
+      for (const size_t to_shift : {size_t{0}, size_t{1}, size_t{31}, size_t{63}}) {
         INFO(count << " bytes, shifted by " << from_shift << " and " << to_shift);
         CHECK(arrives(count, from_shift, to_shift));
       }
