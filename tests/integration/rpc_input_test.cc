@@ -48,7 +48,7 @@ TEST_CASE("bad requests are refused by field and change nothing", "[integration]
   const auto invalid = Reason::kInvalidArgument;
 
   // Digests of the wrong width.
-  for (const size_t width : {15, 33}) {
+  for (const size_t width : {15u, 33u}) {
     const std::string digests = RawWorker::digest('a', width);
     check_refused(worker.reserve(worker.reserve_request(1, digests)), invalid, "digests");
     check_refused(worker.acquire(worker.acquire_request(1, digests)), invalid, "16 bytes");

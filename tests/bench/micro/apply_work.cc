@@ -226,7 +226,7 @@ void add_apply_cases(Cases& cases) {
                      shape.population == kFewObjects && (shape.batch == 1 || shape.batch == 128)});
   };
   for (const uint64_t population : {kFewObjects, kManyObjects})
-    for (const uint64_t batch : {1, 32, 128, 512}) {
+    for (const uint64_t batch : {1u, 32u, 128u, 512u}) {
       const Shape shape{population, batch};
       const auto lookups = [=](OnFacts on_facts) -> std::function<Work()> {
         return [=] { return plain_lookups(shape, on_facts); };

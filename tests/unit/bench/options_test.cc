@@ -77,8 +77,8 @@ TEST_CASE("the full profile holds every shape that the design's promises are abo
   CHECK(plan.transports.size() == 2);
   CHECK(plan.durabilities.size() == 3);
   for (const Workload workload : {Workload::kProbe, Workload::kAcquire, Workload::kStore})
-    for (const uint64_t callers : {1, 8, 64})
-      for (const uint64_t batch : {1, 32, 128, 512})
+    for (const uint64_t callers : {1u, 8u, 64u})
+      for (const uint64_t batch : {1u, 32u, 128u, 512u})
         CHECK(std::count_if(plan.cells.begin(), plan.cells.end(), [&](const Cell& cell) {
                 return cell.workload == workload && cell.callers == callers &&
                        cell.batch == batch && cell.api == Api::kUnary;
