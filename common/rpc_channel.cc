@@ -23,7 +23,7 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view name, const
   set(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit; by default pings end after two
   set(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kRpcReconnectFirst.millis);
-  set(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kRpcReconnectFirst.millis);
+  set(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kRpcConnectWithin.millis);
   set(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kRpcReconnectMax.millis);
   set(GRPC_ARG_MAX_METADATA_SIZE, kRpcMetadataBytesMax);
   set(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

@@ -22,6 +22,9 @@ static_assert(kRpcKeepaliveEvery >= kRpcPingIntervalMin * 2,
 // heartbeat.
 inline constexpr Duration kRpcReconnectFirst = milliseconds(100);
 inline constexpr Duration kRpcReconnectMax = seconds(3);
+// How long one attempt may take until the peer has said its first word; a peer on a busy host is
+// slow to say it. gRPC names this a backoff.
+inline constexpr Duration kRpcConnectWithin = seconds(5);
 
 // The largest message of either direction. Batches are bounded by items and stay far below.
 inline constexpr int kRpcMessageBytesMax = 8 << 20;

@@ -2,12 +2,15 @@
 #include "common/rpc_server.h"
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -153,6 +156,45 @@ TEST_CASE("connections beyond the descriptors are turned away, and let in when s
   }
   crowd.clear();
   CHECK(error_from_status(probe(rig.address(), "")).reason == Reason::kReattaching);
+}
+
+TEST_CASE("a peer that is slow to say its first word is waited for", "[common][rpc]") {
+  const UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t here_bytes = sizeof here;
+  auto* const name = reinterpret_cast<sockaddr*>(&here);
+  REQUIRE(bind(listener.get(), name, here_bytes) == 0);
+  REQUIRE(listen(listener.get(), 8) == 0);
+  REQUIRE(getsockname(listener.get(), name, &here_bytes) == 0);
+  const auto channel =
+      make_channel("server", {AddressKind::kTcp, "127.0.0.1", ntohs(here.sin_port), ""});
+  REQUIRE(channel.has_value());
+  const auto stub = v1::Directory::NewStub(*channel);
+  grpc::ClientContext context;
+  set_deadline(context, kSoon);
+  std::thread caller([&] {
+    v1::ProbeResponse response;
+    (void)stub->Probe(&context, v1::ProbeRequest(), &response);
+  });
+
+  const UniqueFd peer(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  // Four times the pause between attempts. An attempt that is given up closes its connection.
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(4 * kRpcReconnectFirst.millis);
+  bool is_given_up = false;
+  while (!is_given_up) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    pollfd entry{peer.get(), POLLIN, 0};
+    if (left.count() <= 0 || poll(&entry, 1, static_cast<int>(left.count())) != 1) break;
+    char preface[256];
+    is_given_up = read(peer.get(), preface, sizeof preface) <= 0;
+  }
+  CHECK_FALSE(is_given_up);
+  context.TryCancel();
+  caller.join();
 }
 
 TEST_CASE("plain TCP beyond this host is refused on both sides unless asked for", "[common][rpc]") {
