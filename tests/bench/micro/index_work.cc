@@ -1,6 +1,5 @@
 // The ways into the table of replicas, at random keys that are there: by object key, by id, and the
 // bare hash index under both. Beside them: an unordered_map with the same keys.
-#include <functional>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -79,19 +78,6 @@ Work lookups(uint64_t objects, Key (*key_at)(const Tables&, uint64_t), Lookup lo
 
 ObjectKey key_at(const Tables& all, uint64_t object) { return all.keys[object]; }
 ReplicaId id_at(const Tables&, uint64_t object) { return ReplicaId(kFirstId + object); }
-
-// Measures one of the two; the other one is done unmeasured, before or behind it.
-Work come_and_go(const std::function<void()>& insert, const std::function<void()>& erase,
-                 bool measures_insert) {
-  Work work;
-  if (!measures_insert) work.prepare = insert;
-  work.run = [=] {
-    measures_insert ? insert() : erase();
-    return kRoundItems;
-  };
-  if (measures_insert) work.finish = erase;
-  return work;
-}
 
 // Replicas that come and go.
 Work changes(uint64_t objects, bool measures_insert) {

@@ -201,16 +201,11 @@ Work extent_work(bool measures_allocation) {
   const auto free = [=] {
     for (const Run& run : holes->round) holes->extents.free(run.first, run.pages);
   };
-  Work work;
-  work.prepare = [=] {
+  Work work = come_and_go(allocate, free, measures_allocation);
+  work.prepare = [choose, rest = work.prepare] {
     choose();
-    if (!measures_allocation) allocate();
+    rest();
   };
-  work.run = [=] {
-    measures_allocation ? allocate() : free();
-    return kRoundItems;
-  };
-  if (measures_allocation) work.finish = free;
   return work;
 }
 
@@ -231,14 +226,7 @@ Work stack_work(bool measures_allocation) {
       keep(pages->back());
     }
   };
-  Work work;
-  if (!measures_allocation) work.prepare = allocate;
-  work.run = [=] {
-    measures_allocation ? allocate() : free();
-    return kRoundItems;
-  };
-  if (measures_allocation) work.finish = free;
-  return work;
+  return come_and_go(allocate, free, measures_allocation);
 }
 
 }  // namespace

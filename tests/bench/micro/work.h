@@ -23,6 +23,20 @@ inline constexpr uint64_t kRoundItems = 512;
 inline constexpr uint64_t kFewObjects = 10'000;
 inline constexpr uint64_t kManyObjects = 1'000'000;
 
+// A round of items that come and go: one of the two is measured, the other one is done unmeasured,
+// before or behind it.
+inline Work come_and_go(const std::function<void()>& come, const std::function<void()>& go,
+                        bool measures_coming) {
+  Work work;
+  if (!measures_coming) work.prepare = come;
+  work.run = [=] {
+    measures_coming ? come() : go();
+    return kRoundItems;
+  };
+  if (measures_coming) work.finish = go;
+  return work;
+}
+
 struct Case {
   std::string name;  // family/what/parameters
   std::function<Work()> make;
