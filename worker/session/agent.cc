@@ -57,6 +57,7 @@ void Agent::tick(Time now) {
   state_->resend_due();
   state_->answer_overdue_finishes();
   state_->test_due_locks();
+  state_->owe_late_releases();
   state_->sharing_changed = true;
 }
 

@@ -63,11 +63,12 @@ struct AgentOptions {
   Duration backoff_min = milliseconds(50);
   Duration backoff_max = seconds(2);
   Duration life_test_every = milliseconds(200);
-  Duration pool_retry_every = seconds(1);    // a pool that the host's budget has no room for yet
-  Duration export_test_every = seconds(1);   // whether an importer has let go
-  Duration export_retry_every = seconds(5);  // a pool that may not be shared now, or was let go
-  size_t reattach_chunk_max = 4096;          // the protocol's bound
-  size_t reattach_window = 4;                // chunks sent and not yet judged
+  Duration release_within = milliseconds(10);  // a release waits for company, to the next tick
+  Duration pool_retry_every = seconds(1);      // a pool that the host's budget has no room for yet
+  Duration export_test_every = seconds(1);     // whether an importer has let go
+  Duration export_retry_every = seconds(5);    // a pool that may not be shared now, or was let go
+  size_t reattach_chunk_max = 4096;            // the protocol's bound
+  size_t reattach_window = 4;                  // chunks sent and not yet judged
 };
 
 struct WrittenSpan {

@@ -227,8 +227,12 @@ void AgentState::give_back_lease(Client& client, LeaseId lease) {
   if (held != ledger.leases().end() && held->second.client == client.session) {
     ledger.close_spans(lease);
   }
-  client.revoked.erase(lease);
+  const bool is_awaited = client.revoked.erase(lease) != 0;
   client.releasing.insert(lease);
+  if (is_awaited)
+    client.release_by = now;
+  else if (!client.release_by)
+    client.release_by = now + options.release_within;
   owing.insert(client.session);
 }
 
@@ -249,6 +253,7 @@ void AgentState::revoke(const v1::Revoke& revoke) {
       operation->poisoned = true;
     else if (client->is_taken_over && !client->releasing.count(lease))
       return push_revoke(*client, revoke);  // only the engine knows; asked again until it answers
+    client->revoked.insert(lease);
     return give_back_lease(*client, lease);
   }
   if (held->second.client != client->session) return;

@@ -79,6 +79,7 @@ struct Client {
   // Said to the server again and again until it answers.
   std::set<ReplicaId> aborting;  // those in the ledger keep their pages until then
   std::set<LeaseId> releasing;
+  std::optional<Time> release_by;  // of the releases that wait for company
   bool abort_sent = false;
   bool release_sent = false;
   bool end_sent = false;

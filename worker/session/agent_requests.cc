@@ -6,6 +6,9 @@
 namespace berth::worker {
 namespace {
 
+// So many releases of a client do not wait for more, nor do half of what it may have at all.
+constexpr size_t kReleasesTogether = 64;
+
 v1::MissReason miss_of(const Error& error) {
   return error.reason == Reason::kStoreDegraded ? v1::MISS_REASON_STORE_DEGRADED
                                                 : v1::MISS_REASON_UNAVAILABLE;
@@ -305,6 +308,21 @@ void AgentState::flush() {
   send_pending_joins();
 }
 
+// Engines load and release again and again, and each release is a commit of the server. Nobody
+// waits for one but an eviction, so those of a tick go together, unless the server has asked for
+// one.
+bool AgentState::may_send_releases(const Client& client) const {
+  if (client.release_sent || client.releasing.empty()) return false;
+  if (!client.release_by || *client.release_by <= now) return true;
+  return stopping || !client.is_live() ||
+         client.releasing.size() >= std::min<size_t>(kReleasesTogether, limits.leases_max() / 2);
+}
+
+void AgentState::owe_late_releases() {
+  for (const auto& [id, client] : clients)
+    if (!client.releasing.empty()) owing.insert(id);
+}
+
 void AgentState::flush_client(Client& client) {
   if (!client.abort_sent && !client.aborting.empty()) {
     client.abort_sent = true;
@@ -320,8 +338,9 @@ void AgentState::flush_client(Client& client) {
     }
     keep(std::move(wanted));
   }
-  if (!client.release_sent && !client.releasing.empty()) {
+  if (may_send_releases(client)) {
     client.release_sent = true;
+    client.release_by.reset();
     Request wanted;
     wanted.kind = RequestKind::kRelease;
     wanted.client = client.session;

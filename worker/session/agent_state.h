@@ -87,6 +87,8 @@ struct AgentState {
   // Says what is owed: acknowledgements, aborts, releases, ends of clients.
   void flush();
   void flush_client(Client& client);
+  bool may_send_releases(const Client& client) const;
+  void owe_late_releases();
 
   // ---- agent_clients.cc: who joined, who goes ----
   void open_namespace(CallId call, const v1::WorkerOpenNamespaceRequest& request);

@@ -78,6 +78,88 @@ TEST_CASE("a release is answered at once and said until the server has heard it"
   CHECK(rig.count_sent(v1::LinkRequest::kRelease) == 0);
 }
 
+namespace {
+
+// A client that has loaded the same chunk under leases 2001 and on.
+Engine join_and_load(AgentRig& rig, uint64_t loads) {
+  rig.attach();
+  const Engine engine = rig.join("e0");
+  rig.ready(engine, 1, 1001);
+  for (uint64_t i = 1; i <= loads; ++i) {
+    rig.load(engine, 2 + i, 1);
+    rig.answer_acquire(2000 + i, {{1001, 0}});
+  }
+  return engine;
+}
+
+RigOptions patient() {
+  RigOptions options;
+  options.operations_max = 128;
+  options.release_within = milliseconds(10);
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("releases of a tick go together", "[session][load]") {
+  AgentRig rig(patient());
+  const Engine engine = join_and_load(rig, 4);
+  for (const uint64_t lease : {2001u, 2002u, 2003u}) rig.release(engine, lease);
+  CHECK(rig.count_sent(v1::LinkRequest::kRelease) == 0);
+  CHECK(rig.ledger.find(ReplicaId(1001))->readers == 1);  // here they are back already
+  rig.pass(milliseconds(50));
+  CHECK(rig.take_sent(v1::LinkRequest::kRelease).release().leases_size() == 3);
+}
+
+TEST_CASE("a release that comes while others are on their way waits for its own tick",
+          "[session][load]") {
+  AgentRig rig(patient());
+  const Engine engine = join_and_load(rig, 2);
+  rig.release(engine, 2001);
+  rig.pass(milliseconds(50));
+  rig.release(engine, 2002);
+  rig.answer_release();
+  CHECK(rig.count_sent(v1::LinkRequest::kRelease) == 0);
+  rig.pass(milliseconds(50));
+  CHECK(rig.take_sent(v1::LinkRequest::kRelease).release().leases(0) == 2002);
+}
+
+TEST_CASE("a release that the server asked for does not wait, nor do those beside it",
+          "[session][load]") {
+  AgentRig rig(patient());
+  const Engine engine = join_and_load(rig, 2);
+  rig.release(engine, 2001);
+  rig.revoke(engine, 4, 2002);
+  CHECK(rig.count_sent(v1::LinkRequest::kRelease) == 0);
+  rig.release(engine, 2002);
+  CHECK(rig.take_sent(v1::LinkRequest::kRelease).release().leases_size() == 2);
+}
+
+TEST_CASE("a revoke of a lease whose release waits sends it", "[session][load]") {
+  AgentRig rig(patient());
+  const Engine engine = join_and_load(rig, 1);
+  rig.release(engine, 2001);
+  rig.revoke(engine, 3, 2001);
+  CHECK(rig.take_sent(v1::LinkRequest::kRelease).release().leases(0) == 2001);
+}
+
+TEST_CASE("a client that leaves does not wait for its releases' company", "[session][load]") {
+  AgentRig rig(patient());
+  const Engine engine = join_and_load(rig, 1);
+  rig.release(engine, 2001);
+  rig.leave(engine);
+  CHECK(rig.take_sent(v1::LinkRequest::kRelease).release().leases(0) == 2001);
+}
+
+TEST_CASE("64 releases are company enough", "[session][load]") {
+  AgentRig rig(patient());
+  const Engine engine = join_and_load(rig, 64);
+  for (uint64_t lease = 2001; lease < 2064; ++lease) rig.release(engine, lease);
+  CHECK(rig.count_sent(v1::LinkRequest::kRelease) == 0);
+  rig.release(engine, 2064);
+  CHECK(rig.take_sent(v1::LinkRequest::kRelease).release().leases_size() == 64);
+}
+
 TEST_CASE("a handle of the predecessor is passed on, for the server to end", "[session][load]") {
   AgentRig rig;
   rig.attach();

@@ -54,6 +54,7 @@ AgentRig::AgentRig(RigOptions options) : options_(std::move(options)) {
   agent_options.process = kProcess;
   agent_options.seed = 1;
   agent_options.clients_max = options_.clients_max;
+  agent_options.release_within = options_.release_within;
   agent_options.pools = options_.pools;
   if (agent_options.pools.empty()) agent_options.pools.push_back(host_pool("cpu", 16));
   agent.emplace(std::move(agent_options), ledger);

@@ -32,6 +32,7 @@ struct RigOptions {
   std::vector<AgentPool> pools = {};  // default: one HOST pool of 16 pages
   uint32_t operations_max = 16;
   size_t clients_max = 4;
+  Duration release_within = {};  // as soon as they come
 };
 
 AgentPool host_pool(const std::string& name, uint64_t pages);
