@@ -28,6 +28,16 @@ bool is_decided_here(Rig& rig, Command command) {
   return answered_by.get() == std::this_thread::get_id();
 }
 
+// Reserves batch after batch until a thread that brings one decides it. Returns how many chunks.
+uint32_t store_until_decided_here(Rig& rig, const StoringWorker& worker, uint32_t batch = 1) {
+  uint32_t stored = 0;
+  rig.until([&] {
+    stored += batch;
+    return is_decided_here(rig, worker.reserve(stored, stored, batch));
+  });
+  return stored;
+}
+
 TEST_CASE("a small command that finds the sequencer asleep is decided by the thread that brings it",
           "[sequencer][turn]") {
   SequencerConfig config = quick_config();
@@ -35,11 +45,7 @@ TEST_CASE("a small command that finds the sequencer asleep is decided by the thr
   Rig rig(config);
   rig.start();
   const StoringWorker worker = storing_worker(rig, 60'000);
-  uint32_t stored = 0;
-  rig.until([&] {
-    ++stored;
-    return is_decided_here(rig, worker.reserve(stored, stored, 1));
-  });
+  const uint32_t stored = store_until_decided_here(rig, worker);
   CHECK(rig.sequencer->view()->replicas().size() == stored);
 }
 
@@ -48,11 +54,8 @@ TEST_CASE("a batch that finds no turn under way is decided by the thread that br
   Rig rig;
   rig.start();
   const StoringWorker worker = storing_worker(rig, 60'000);
-  uint32_t stored = 0;
-  rig.until([&] {
-    stored += 64;
-    return is_decided_here(rig, worker.reserve(stored, stored, 64));
-  });
+  const uint32_t stored = store_until_decided_here(rig, worker, 64);
+  CHECK(rig.sequencer->view()->replicas().size() == stored);
 }
 
 TEST_CASE("a command that could wait for a disk is left to the sequencer's thread",
@@ -98,11 +101,7 @@ TEST_CASE("a commit that fails in the turn of a caller's thread degrades the sto
   Rig rig;
   rig.start();
   const StoringWorker worker = storing_worker(rig, 10'000);
-  uint32_t stored = 0;
-  rig.until([&] {
-    ++stored;
-    return is_decided_here(rig, worker.reserve(stored, stored, 1));
-  });
+  const uint32_t stored = store_until_decided_here(rig, worker);
   rig.disk.fail_next(MemoryDisk::Fault::kLost);
   const Result<Outcome> lost = rig.call(worker.reserve(stored + 1, stored + 1, 1));
   REQUIRE_FALSE(lost);
