@@ -149,6 +149,16 @@ class AgentRig {
  private:
   struct Filer;
   CallId next_call() { return CallId(++calls_made_); }
+  // One call of the engine: its caller's proof is added, and what it led to is filed.
+  template <class Request>
+  CallId ask(const Engine& engine, Request request,
+             void (Agent::*input)(CallId, const Request&, Time)) {
+    *request.mutable_caller() = caller(engine);
+    const CallId call = next_call();
+    ((*agent).*input)(call, request, now);
+    settle();
+    return call;
+  }
 
   RigOptions options_;
   uint64_t calls_made_ = 0;
